@@ -9,16 +9,17 @@ import {
   UserModelsError,
   userServices,
 } from "@gyre/ai/models";
-import { createKeyStore, KeyFileError, type KeyStore } from "@gyre/ai/node";
+import { createKeyStore, type KeyStore } from "@gyre/ai/node";
 import { findService, resolveService, type ServicePreset, SERVICES } from "@gyre/ai/providers";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import { environmentKeys, type KeyPlace, keyPlaces } from "../models/service-places.ts";
+import { findKeyPlaces, type KeyPlace } from "../models/service-places.ts";
 import type { Settings } from "../settings/settings.ts";
-import { plainText } from "../text/plain-text.ts";
+import { oneLine } from "../settings/problem.ts";
+import { modelValue } from "../text/choices.ts";
+import { alignColumns } from "../text/columns.ts";
 import { openTerminal } from "../core/terminal.ts";
-import { measureWidth } from "../text/width.ts";
 
 /** A server on this machine answers at once, or is not there. */
 const LOCAL_LIMIT_MS = 500;
@@ -76,7 +77,8 @@ export async function runModels(
   const user = readUserModels(settings.models);
   const own = user ? userServices(user) : [];
   const keys = parts.keys ?? createKeyStore({ env: io.env });
-  const places = await findKeys(io, keys, [...SERVICES, ...own]);
+  const { places, error } = await findKeyPlaces(io.env, keys, [...SERVICES, ...own]);
+  if (error) io.stderr.write(`gyre: ${error.message}\n`);
   const local = await localModels(io, keys, own, parts);
   const models = uniqueModels([...local, ...(user ? mergeModels(catalogue(), user) : catalogue())]);
   const part = args.join(" ").trim();
@@ -112,21 +114,6 @@ function readUserModels(models: Settings["models"]): UserModels | undefined {
   } catch (error) {
     if (!(error instanceof UserModelsError)) throw error;
     throw new ExitError(EXIT.failed, error.message, { cause: error });
-  }
-}
-
-/** A key file that cannot be used hides the keys in it, and nothing else. */
-async function findKeys(
-  io: Io,
-  keys: Pick<KeyStore, "list">,
-  services: readonly ServicePreset[],
-): Promise<Map<string, KeyPlace>> {
-  try {
-    return await keyPlaces(io.env, keys, services);
-  } catch (error) {
-    if (!(error instanceof KeyFileError)) throw error;
-    io.stderr.write(`gyre: ${error.message}\n`);
-    return environmentKeys(io.env, services);
   }
 }
 
@@ -188,17 +175,13 @@ function localAddress({ baseUrl, id, urlEnv }: ServicePreset, { env }: Io): stri
 
 /** Of the same model, what is said last counts. */
 function uniqueModels(models: readonly Model[]): Model[] {
-  return [...new Map(models.map((model) => [fullName(model), model])).values()];
-}
-
-function fullName({ id, provider }: Model): string {
-  return `${provider}/${id}`;
+  return [...new Map(models.map((model) => [modelValue(model), model])).values()];
 }
 
 function fits(part: string): (model: Model) => boolean {
   const words = part.toLowerCase().split(/\s+/);
   return (model) => {
-    const text = `${fullName(model)} ${model.name}`.toLowerCase();
+    const text = `${modelValue(model)} ${model.name}`.toLowerCase();
     return words.every((word) => text.includes(word));
   };
 }
@@ -242,7 +225,7 @@ function formatJson(groups: readonly Group[]): string {
 function listed(model: Model, usable: boolean): ListedModel {
   const { contextWindow, id, input, maxTokens, name, price, provider, reasoning } = model;
   return {
-    model: fullName(model),
+    model: modelValue(model),
     service: provider,
     id,
     name,
@@ -259,7 +242,7 @@ function writeGroups(groups: readonly Group[], io: Io): void {
   const { style } = openTerminal(io.stdout, io.env);
   const texts = groups.map(({ key, models, service }) => {
     const title = `${style.bold(oneLine(service.name))} ${style.dim(`(${key})`)}`;
-    return `${[title, ...table(models.map(cells))].join("\n")}\n`;
+    return `${[title, ...alignColumns(models.map(cells), 1).map((row) => GAP + row)].join("\n")}\n`;
   });
   if (texts.length > 0) io.stdout.write(texts.join("\n"));
 }
@@ -268,33 +251,11 @@ function cells(model: Model): string[] {
   const { contextWindow, input, price, reasoning } = model;
   const can = [input?.includes("image") && "images", reasoning && "thinking"].filter(Boolean);
   return [
-    oneLine(fullName(model)),
+    oneLine(modelValue(model)),
     contextWindow === undefined ? UNKNOWN : tokens(contextWindow),
     price ? `${dollars(price.input)} / ${dollars(price.output)}` : UNKNOWN,
     can.join(", "),
   ];
-}
-
-/** Names come from files and from servers: nothing in them is obeyed by a terminal. */
-function oneLine(text: string): string {
-  return plainText(text).replaceAll("\n", " ");
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) {
-      widths[column] = Math.max(widths[column] ?? 0, measureWidth(cell));
-    }
-  }
-  return rows.map((row) => {
-    const padded = row.map((cell, column) => {
-      const space = " ".repeat((widths[column] ?? 0) - measureWidth(cell));
-      // Numbers stand at the right of their column.
-      return column === 1 ? space + cell : cell + space;
-    });
-    return `${GAP}${padded.join(GAP)}`.trimEnd();
-  });
 }
 
 function tokens(count: number): string {

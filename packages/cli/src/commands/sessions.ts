@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Clock, nearNames, systemClock, errorMessage } from "@gyre/ai";
 import {
@@ -18,7 +18,8 @@ import type { Values } from "../core/options.ts";
 import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts";
 import { unlockHint } from "../harness/setup.ts";
 import { fit } from "../core/terminal.ts";
-import { measureWidth } from "../text/width.ts";
+import { readBeginning } from "../core/read-beginning.ts";
+import { alignColumns } from "../text/columns.ts";
 import { sessionTitle } from "../conversation/prompt-text.ts";
 
 type ImportPiSession = typeof import("@gyre/sessions/pi").importPiSession;
@@ -106,7 +107,7 @@ async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
     ...(values.all ? [shown(session.cwd) || "(unknown folder)"] : []),
     formatTitle(session),
   ]);
-  for (const row of aligned(rows)) io.stdout.write(`${row}\n`);
+  for (const row of alignColumns(rows)) io.stdout.write(`${row}\n`);
   return EXIT.done;
 }
 
@@ -116,24 +117,6 @@ function formatTitle(session: SessionSummary): string {
 
 function shown(text: string): string {
   return sanitize(text, { keepNewlines: false });
-}
-
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, measureWidth(cell));
-    });
-  }
-  return rows.map((row) =>
-    row
-      .map(
-        (cell, column) =>
-          cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - measureWidth(cell))),
-      )
-      .join(GAP)
-      .trimEnd(),
-  );
 }
 
 /** The conversation as it stands; as JSON, every entry of the file, those of other branches too. */
@@ -227,15 +210,8 @@ async function importPi(importPiSession: ImportPiSession, file: string, { store,
 /** The object on the first line of a file, if there is one. */
 async function firstLine(file: string): Promise<unknown> {
   try {
-    const handle = await open(file, "r");
-    try {
-      const buffer = Buffer.alloc(HEADER_BYTES);
-      const { bytesRead } = await handle.read(buffer, 0, HEADER_BYTES, 0);
-      const [line = ""] = buffer.toString("utf8", 0, bytesRead).split("\n");
-      return JSON.parse(line) as unknown;
-    } finally {
-      await handle.close();
-    }
+    const [line = ""] = (await readBeginning(file, HEADER_BYTES)).split("\n");
+    return JSON.parse(line) as unknown;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     const reason = errorMessage(error);

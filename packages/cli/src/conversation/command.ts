@@ -144,9 +144,10 @@ export async function runCommand<C extends CommandContext>(
 
 /** Undefined: the signal fired first. What becomes of the work then is ignored. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const aborted = new Promise<undefined>((settle) => {
-    if (signal.aborted) settle(undefined);
-    signal.addEventListener("abort", () => settle(undefined), { once: true });
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve(undefined);
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
-  return Promise.race([work, aborted]);
 }

@@ -31,3 +31,8 @@ export class ExitError extends Error {
 
 /** stdout takes no more. What there is to say of it was said where that was found out. */
 export class OutputError extends ExitError {}
+
+/** The exit code of a program that a signal has ended. */
+export function findExitCode({ reason }: AbortSignal): ExitCode {
+  return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
+}

@@ -17,6 +17,7 @@ import type { AbortableAgent } from "./abortable-agent.ts";
 import type { Environment } from "../core/io.ts";
 import { within } from "./time-limit.ts";
 import { version } from "../core/version.ts";
+import { orAborted } from "../conversation/command.ts";
 
 /** For a hook that is a function of a plugin. */
 const HOOK_TIMEOUT_MS = 60_000;
@@ -152,16 +153,6 @@ function createHooks({ name, hooks }: LoadedPlugin): Hook[] {
       }
     },
   }));
-}
-
-/** Nothing once the signal has fired: a function need not listen to it. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => resolve(undefined);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 function listen(

@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { constants, deflateRaw, inflateRaw } from "node:zlib";
+import { errnoOf } from "@gyre/ai";
 import { type HistoryLine, parseLine } from "./line.ts";
 
 /** All that a history may take, packed. Beyond that what changes is left out. */
@@ -175,8 +176,7 @@ export function computeHash(bytes: Uint8Array): string {
 
 /** Whether a system error says that nothing is there. */
 export function isMissing(error: unknown): boolean {
-  if (!(error instanceof Error) || !("code" in error)) return false;
-  return error.code === "ENOENT" || error.code === "ENOTDIR";
+  return ["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "");
 }
 
 function contentsIn(folder: string): string {

@@ -5,7 +5,7 @@ import { join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, untrustedReason } from "./project-folders.ts";
-import { describeCode, readSmallFile } from "../settings/file.ts";
+import { readSmallFile } from "../settings/file.ts";
 
 /** Of all instruction files together, in UTF-8. */
 export const MAX_INSTRUCTION_BYTES: number = 32 * 1024;
@@ -132,12 +132,8 @@ function readText(
   real: string,
   project: { root: string; cwd: string } | undefined,
 ): { text: string } | { problem: string } {
-  try {
-    const problem = project && untrustedReason(real, project.root, project.cwd);
-    if (problem !== undefined) return { problem };
-  } catch (error) {
-    return { problem: `cannot be read (${describeCode(error)})` };
-  }
+  const problem = project && untrustedReason(real, project.root, project.cwd);
+  if (problem !== undefined) return { problem };
   const read = readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
   if ("problem" in read) return read;
   if (!isUtf8(read.content)) return { problem: "is not text in UTF-8" };

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
+import { describeCode } from "../settings/file.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
 
 /**
@@ -30,7 +31,11 @@ export function untrustedReason(real: string, root: string, cwd: string): string
   if (!real.startsWith(root.endsWith(sep) ? root : root + sep)) {
     return "is a link that leads out of the project";
   }
-  const owner = statSync(real).uid;
-  const known = [0, process.getuid?.() ?? owner, statSync(cwd).uid];
-  return known.includes(owner) ? undefined : "belongs to another user";
+  try {
+    const owner = statSync(real).uid;
+    const known = [0, process.getuid?.() ?? owner, statSync(cwd).uid];
+    return known.includes(owner) ? undefined : "belongs to another user";
+  } catch (error) {
+    return `cannot be read (${describeCode(error)})`;
+  }
 }

@@ -109,7 +109,7 @@ function listPlaces({ cwd, home, config, warn }: GuidanceOptions): Place[] {
   for (const among of [join(config, "skills"), ...inFolder(home).slice(1)])
     look(among, () => undefined);
   for (const folder of folders.toReversed()) {
-    for (const among of inFolder(folder)) look(among, (real) => refusal(real, root, cwd));
+    for (const among of inFolder(folder)) look(among, (real) => untrustedReason(real, root, cwd));
   }
   if (places.length <= MAX_SKILLS) return places;
   warn(`There are ${places.length} skills; the first ${MAX_SKILLS} are used.`);
@@ -119,14 +119,6 @@ function listPlaces({ cwd, home, config, warn }: GuidanceOptions): Place[] {
 /** The first to count first. */
 function inFolder(folder: string): string[] {
   return [".gyre", ".agents", ".claude"].map((name) => join(folder, name, "skills"));
-}
-
-function refusal(real: string, root: string, cwd: string): string | undefined {
-  try {
-    return untrustedReason(real, root, cwd);
-  } catch (error) {
-    return `cannot be read (${describeCode(error)})`;
-  }
 }
 
 function namesIn(folder: string): string[] {

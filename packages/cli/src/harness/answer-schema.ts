@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isRecord, type JsonSchema } from "@gyre/ai";
+import { errorMessage, isRecord, type JsonSchema } from "@gyre/ai";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 
 /** A schema that a service takes for the arguments of a call, and the way back to what was asked for. */
@@ -19,7 +19,7 @@ export function readAnswerSchema(path: string): AnswerSchema {
   try {
     schema = JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorMessage(error);
     throw new ExitError(EXIT.usage, `--schema ${path} cannot be read: ${why}`, { cause: error });
   }
   if (!isRecord(schema)) {

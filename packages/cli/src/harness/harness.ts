@@ -44,6 +44,7 @@ import { type OpenedTools, openTools } from "./tools.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
 import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
+import { modelValue } from "../text/choices.ts";
 
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
 export type { Outcome, PromptRequest } from "../conversation/types.ts";
@@ -441,9 +442,7 @@ function mergeSettings({ settings, explicit }: HarnessOptions, had: SessionSetti
   const isOpen = (key: keyof Settings): boolean => !explicit?.has(key);
   return {
     ...settings,
-    ...(model &&
-      isOpen("model") &&
-      !isScripted(model) && { model: `${model.provider}/${model.id}` }),
+    ...(model && isOpen("model") && !isScripted(model) && { model: modelValue(model) }),
     ...(thinkingLevel && isOpen("thinking") && { thinking: thinkingLevel }),
     ...(tools && isOpen("tools") && { tools }),
   };

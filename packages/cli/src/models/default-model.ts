@@ -1,6 +1,7 @@
 import { findModel } from "@gyre/ai/models";
-import { KeyFileError, type KeyStore } from "@gyre/ai/node";
-import { environmentKeys, type KeyPlace, keyPlaces } from "./service-places.ts";
+import type { KeyStore } from "@gyre/ai/node";
+import { modelValue } from "../text/choices.ts";
+import { findKeyPlaces } from "./service-places.ts";
 import type { Environment } from "../core/io.ts";
 
 /**
@@ -38,22 +39,8 @@ export async function defaultModel(
   env: Environment,
   keys: Pick<KeyStore, "list">,
 ): Promise<string | undefined> {
-  let places: ReadonlyMap<string, KeyPlace>;
-  try {
-    places = await keyPlaces(env, keys);
-  } catch (error) {
-    if (!(error instanceof KeyFileError)) throw error;
-    places = environmentKeys(env);
-    if (choose(places) === undefined) throw error;
-  }
-  return choose(places);
-}
-
-function choose(places: ReadonlyMap<string, KeyPlace>): string | undefined {
-  for (const [service, name] of Object.entries(DEFAULT_MODELS)) {
-    if (!places.has(service)) continue;
-    const { provider, id } = findModel(name);
-    return `${provider}/${id}`;
-  }
-  return undefined;
+  const { places, error } = await findKeyPlaces(env, keys);
+  const found = Object.entries(DEFAULT_MODELS).find(([service]) => places.has(service));
+  if (!found && error) throw error;
+  return found && modelValue(findModel(found[1]));
 }

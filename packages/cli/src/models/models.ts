@@ -1,4 +1,4 @@
-import type { Model, ProtocolClient } from "@gyre/ai";
+import { errnoOf, errorMessage, type Model, type ProtocolClient } from "@gyre/ai";
 import { createKeyStore, createModelClient, httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
@@ -74,16 +74,11 @@ function named(name: string, find: (name: string) => Model): Model {
     const slash = name.indexOf("/");
     const service = slash > 0 ? findService(name.slice(0, slash)) : undefined;
     const id = name.slice(slash + 1);
-    if (service && id !== "" && isUnknown(error)) {
+    if (service && id !== "" && errnoOf(error) === "model_not_found") {
       return { id, name: id, api: service.api, provider: service.id };
     }
-    const message = error instanceof Error ? error.message : String(error);
-    throw new ExitError(EXIT.usage, message, { cause: error });
+    throw new ExitError(EXIT.usage, errorMessage(error), { cause: error });
   }
-}
-
-function isUnknown(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "model_not_found";
 }
 
 /** A way through the proxy that the environment names; nothing where it names none. */

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { KeyStore } from "@gyre/ai/node";
+import { KeyFileError, type KeyStore } from "@gyre/ai/node";
 import { SERVICES, type ServicePreset } from "@gyre/ai/providers";
 import { configFolder } from "../settings/file.ts";
 import type { Environment } from "../core/io.ts";
@@ -35,6 +35,20 @@ export async function keyPlaces(
   }
   for (const [id, place] of environmentKeys(env, services)) places.set(id, place);
   return places;
+}
+
+/** The same, also where the key file cannot be used: that hides the keys in it, and `error` says why. */
+export async function findKeyPlaces(
+  env: Environment,
+  keys: Pick<KeyStore, "list">,
+  services?: readonly ServicePreset[],
+): Promise<{ places: ReadonlyMap<string, KeyPlace>; error?: KeyFileError }> {
+  try {
+    return { places: await keyPlaces(env, keys, services) };
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    return { places: environmentKeys(env, services), error };
+  }
 }
 
 /** The services whose key a variable holds. */

@@ -1,5 +1,5 @@
 import { createKeyStore } from "@gyre/ai/node";
-import type { ModelChoice } from "../text/choices.ts";
+import { type ModelChoice, modelValue } from "../text/choices.ts";
 import { openModels } from "./models.ts";
 import { keyPlaces } from "./service-places.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -25,7 +25,7 @@ export async function usableModels(
   const choices = new Map<string, ModelChoice>();
   for (const { provider, id, name } of usable) {
     const key = `${provider}/${name}`;
-    const value = `${provider}/${id}`;
+    const value = modelValue({ provider, id });
     const other = choices.get(key);
     if (!other || value.length < other.value.length) choices.set(key, { value, name });
   }

@@ -27,7 +27,11 @@ export function configFolder(env: Environment, home: string): string {
 export type FileContent = { readonly content: Buffer } | { readonly problem: string };
 
 /** Reads a file that is meant to be small. `flags` are added to those for opening it. */
-export function readSmallFile(path: string, flags = 0): FileContent | undefined {
+export function readSmallFile(
+  path: string,
+  flags = 0,
+  maxBytes: number = MAX_FILE_BYTES,
+): FileContent | undefined {
   let file: number;
   try {
     // Without waiting: a pipe would keep us until a program writes into it.
@@ -41,7 +45,7 @@ export function readSmallFile(path: string, flags = 0): FileContent | undefined 
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) return { problem: "is not a file" };
-    if (stats.size > MAX_FILE_BYTES) return { problem: `has more than ${MAX_FILE_BYTES} bytes` };
+    if (stats.size > maxBytes) return { problem: `has more than ${maxBytes} bytes` };
     return { content: readFileSync(file) };
   } catch (error) {
     return { problem: `cannot be read (${describeCode(error)})` };

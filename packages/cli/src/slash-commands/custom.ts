@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
 import type { GuidanceOptions } from "../guidance/instructions.ts";
@@ -7,7 +7,7 @@ import { readBody, type FieldValue, readFrontmatter } from "../guidance/frontmat
 import type { Skill } from "../guidance/skills.ts";
 import type { Harness } from "../harness/harness.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
-import { describeCode } from "../settings/file.ts";
+import { readSmallFile } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { SlashCommand } from "./command-context.ts";
 
@@ -111,7 +111,7 @@ function listFiles({ cwd, home, config, warn }: GuidanceOptions): CommandFile[] 
   add(join(config, FOLDER), () => undefined);
   for (const folder of folders.toReversed()) {
     for (const owner of [".gyre", ".claude"]) {
-      add(join(folder, owner, FOLDER), (path) => refusal(path, root, cwd));
+      add(join(folder, owner, FOLDER), (path) => untrustedReason(realPath(path), root, cwd));
     }
   }
   if (files.length <= MAX_COMMANDS) return files;
@@ -139,14 +139,6 @@ function pathsIn(folder: string, depth = 0): string[] {
 function parseName(path: string): string | undefined {
   const parts = path.slice(0, -ENDING.length).split(sep);
   return parts.every((part) => NAME.test(part)) ? parts.join(":") : undefined;
-}
-
-function refusal(path: string, root: string, cwd: string): string | undefined {
-  try {
-    return untrustedReason(realPath(path), root, cwd);
-  } catch (error) {
-    return `cannot be read (${describeCode(error)})`;
-  }
 }
 
 async function readCommand(
@@ -182,20 +174,8 @@ async function readCommand(
 function readText({ path, problem }: CommandFile): string | { problem: string } {
   const strange = problem();
   if (strange !== undefined) return { problem: strange };
-  try {
-    // Without waiting: a pipe would keep us until a program writes into it.
-    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const { size } = fstatSync(file);
-      if (size > MAX_COMMAND_BYTES) return { problem: `has more than ${MAX_COMMAND_BYTES} bytes` };
-      const bytes = Buffer.alloc(size);
-      return sanitize(bytes.toString("utf8", 0, readSync(file, bytes)));
-    } finally {
-      closeSync(file);
-    }
-  } catch (error) {
-    return { problem: `cannot be read (${describeCode(error)})` };
-  }
+  const read = readSmallFile(path, 0, MAX_COMMAND_BYTES) ?? { problem: "is not there any more" };
+  return "problem" in read ? read : sanitize(read.content.toString("utf8"));
 }
 
 function firstLine(text: string): string | undefined {

@@ -1,6 +1,8 @@
-import { open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
+import { readBeginning } from "../core/read-beginning.ts";
 import { asCode } from "../text/markdown-text.ts";
 import { sizeText } from "../text/session-text.ts";
 import { shortId } from "../text/session-title.ts";
@@ -29,7 +31,7 @@ export const exportCommand: SlashCommand = {
  */
 export async function writeExport(session: Session, path: string): Promise<number> {
   const { exportMark, MARK_BYTES, sessionHtml } = await import("../modes/tui/export/html.ts");
-  const there = await readBeginning(path, MARK_BYTES);
+  const there = await readMark(path, MARK_BYTES);
   if (there !== undefined && !there.includes(exportMark(session.header.id))) {
     throw new Error(
       `${path} is there already, and is no export of this session. Give another name: /export FILE`,
@@ -43,24 +45,16 @@ export async function writeExport(session: Session, path: string): Promise<numbe
     return size;
   } catch (cause) {
     await rm(draft, { force: true });
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${path} cannot be written: ${why}`, { cause });
+    throw new Error(`${path} cannot be written: ${errorMessage(cause)}`, { cause });
   }
 }
 
 /** Nothing where there is no file. */
-async function readBeginning(path: string, bytes: number): Promise<string | undefined> {
+async function readMark(path: string, bytes: number): Promise<string | undefined> {
   try {
-    const file = await open(path, "r");
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
-      return buffer.toString("utf8", 0, bytesRead);
-    } finally {
-      await file.close();
-    }
+    return await readBeginning(path, bytes);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${path} cannot be looked at: ${why}`, { cause: error });
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw new Error(`${path} cannot be looked at: ${errorMessage(error)}`, { cause: error });
   }
 }

@@ -1,3 +1,4 @@
+import { errnoOf } from "@gyre/ai";
 import type { SessionStore, SessionSummary } from "@gyre/sessions";
 import type { Choice } from "../conversation/command.ts";
 import { sessionTitle } from "../conversation/prompt-text.ts";
@@ -31,7 +32,7 @@ async function byId(store: SessionStore, text: string): Promise<SessionSummary |
   try {
     return await store.find(text);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "not_found") return undefined;
+    if (errnoOf(error) === "not_found") return undefined;
     throw error;
   }
 }

@@ -6,7 +6,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   rmSync,
   symlinkSync,
 } from "node:fs";
@@ -276,8 +275,4 @@ export function jsonLines(text: string): Record<string, unknown>[] {
   if (text !== "" && !text.endsWith("\n")) throw new Error("The last line has no end.");
   const lines = text.split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-}
-
-export function readJsonLines(file: string): Record<string, unknown>[] {
-  return jsonLines(readFileSync(file, "utf8"));
 }

@@ -70,7 +70,7 @@ const ROWS = 24;
 const SCROLLBACK_ROWS = 10_000;
 /** A limit for a program that hangs: a busy machine takes long. */
 const DEADLINE_MS = 60_000;
-/** The sequences that make the cursor to hide or to show itself; the last one counts. */
+/** The sequences that hide or show the cursor; the last one counts. */
 const CURSOR_MODE = "\x1b[?25";
 
 /** Runs the program in a terminal of its own. */

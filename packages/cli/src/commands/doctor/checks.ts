@@ -3,22 +3,18 @@ import { accessSync, constants, type Dirent, existsSync, readFileSync, statSync 
 import { readdir } from "node:fs/promises";
 import { hostname, release } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { redact, errorMessage } from "@gyre/ai";
-import { KeyFileError, type KeyStore, MissingKeyError } from "@gyre/ai/node";
+import { errnoOf, errorMessage, redact, toRecord } from "@gyre/ai";
+import { type KeyStore, MissingKeyError } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES, resolveService } from "@gyre/ai/providers";
 import { type Sandbox, SandboxMissingError } from "@gyre/tools";
 import type { Io } from "../../core/io.ts";
+import { isRunning } from "../../file-history/copies.ts";
 import type { Models } from "../../models/models.ts";
-import {
-  type AddressPlace,
-  addressPlace,
-  environmentKeys,
-  type KeyPlace,
-  keyPlaces,
-} from "../../models/service-places.ts";
+import { type AddressPlace, addressPlace, findKeyPlaces } from "../../models/service-places.ts";
 import type { SettingsFile } from "../../settings/load.ts";
 import type { SettingsProblem } from "../../settings/problem.ts";
 import { openTerminal } from "../../core/terminal.ts";
+import { modelValue } from "../../text/choices.ts";
 
 /** What was found, and what to do about it. */
 export interface Check {
@@ -72,24 +68,15 @@ export function checkSettings(
   return [...found, ...wrong];
 }
 
-/** Where keys are, as far as they can be found: what is wrong with the key file is `wrong`. */
-export interface KeysFound {
-  places: ReadonlyMap<string, KeyPlace>;
-  wrong?: string;
-}
+/** Where keys are, and what is wrong with the key file. */
+export type KeysFound = Awaited<ReturnType<typeof findKeyPlaces>>;
 
-export async function findKeys(
+export function findKeys(
   { env }: Pick<Io, "env">,
   keys: Pick<KeyStore, "list">,
   own: readonly ServicePreset[],
 ): Promise<KeysFound> {
-  const services = withOwn(own);
-  try {
-    return { places: await keyPlaces(env, keys, services) };
-  } catch (error) {
-    if (!(error instanceof KeyFileError)) throw error;
-    return { places: environmentKeys(env, services), wrong: error.message };
-  }
+  return findKeyPlaces(env, keys, withOwn(own));
 }
 
 function withOwn(own: readonly ServicePreset[]): ServicePreset[] {
@@ -98,13 +85,13 @@ function withOwn(own: readonly ServicePreset[]): ServicePreset[] {
 
 /** Which services have a key, and from where; and whether what is there can be one. */
 export async function checkKeys(
-  { places, wrong }: KeysFound,
+  { places, error }: KeysFound,
   io: Pick<Io, "signal">,
   keys: Pick<KeyStore, "get">,
   own: readonly ServicePreset[],
 ): Promise<Check[]> {
   const services = withOwn(own);
-  const checks = wrong === undefined ? [] : [problem("keys", wrong)];
+  const checks = error ? [problem("keys", error.message)] : [];
   for (const [id, { from, place }] of places) {
     const service = services.find((one) => one.id === id);
     const useless =
@@ -148,7 +135,7 @@ export async function checkModel(
   const model = await models.current().catch(errorMessage);
   if (typeof model === "string") return [problem("model", model)];
   const service = resolveService(model, own);
-  const name = `${model.provider}/${model.id}`;
+  const name = modelValue(model);
   const hasKey = service.keyless || places.has(service.id);
   const keyHint = `${service.name} has no key. Store one with: gyre login ${service.id}`;
   return [
@@ -266,7 +253,12 @@ export async function checkSessions(folder: string): Promise<Check[]> {
     }
     accessSync(place, constants.W_OK | constants.X_OK);
   } catch (error) {
-    return [problem("sessions", `${place} cannot be written to (${errorCode(error)}). ${hint}`)];
+    return [
+      problem(
+        "sessions",
+        `${place} cannot be written to (${errnoOf(error) ?? errorMessage(error)}). ${hint}`,
+      ),
+    ];
   }
   if (place !== folder) return [ok("sessions", `${folder}: none yet`)];
   let bytes = 0;
@@ -279,7 +271,9 @@ export async function checkSessions(folder: string): Promise<Check[]> {
       if (path.endsWith(".jsonl.lock")) locks.push(path);
     }
   } catch (error) {
-    return [problem("sessions", `${folder} cannot be read (${errorCode(error)}).`)];
+    return [
+      problem("sessions", `${folder} cannot be read (${errnoOf(error) ?? errorMessage(error)}).`),
+    ];
   }
   const sessions = count === 1 ? "1 session" : `${count} sessions`;
   return [ok("sessions", `${folder}: ${sessions}, ${sized(bytes)}`), ...locks.map(checkLock)];
@@ -316,22 +310,11 @@ function checkLock(path: string): Check {
 function readHolder(path: string): { pid: number; host: string } | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
-    if (typeof value !== "object" || value === null) return undefined;
-    if (!("pid" in value && "host" in value)) return undefined;
-    const { host, pid } = value;
+    const { host, pid } = toRecord(value);
     return typeof pid === "number" && typeof host === "string" ? { pid, host } : undefined;
   } catch {
     // The check then reports a lock of an unknown process.
     return undefined;
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) !== "ESRCH";
   }
 }
 
@@ -356,8 +339,4 @@ function sized(bytes: number): string {
   let unit = 0;
   for (; value >= KILO && unit + 1 < UNITS.length; unit++) value /= KILO;
   return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : errorMessage(error);
 }

@@ -115,15 +115,13 @@ class AcpServer {
         withProtocolErrors(this.#authenticate(params.methodId)),
       )
       .onRequest(methods.agent.session.new, ({ params, client }) =>
-        withProtocolErrors(this.#new(params.cwd, params.mcpServers, client)),
+        withProtocolErrors(this.#new({ ...params, client })),
       )
       .onRequest(methods.agent.session.load, ({ params, client }) =>
-        withProtocolErrors(this.#load(params.sessionId, params.cwd, params.mcpServers, client)),
+        withProtocolErrors(this.#reopen({ ...params, client }, true)),
       )
       .onRequest(methods.agent.session.resume, ({ params, client }) =>
-        withProtocolErrors(
-          this.#resume(params.sessionId, params.cwd, params.mcpServers ?? [], client),
-        ),
+        withProtocolErrors(this.#reopen({ ...params, client }, false)),
       )
       .onRequest(methods.agent.session.list, ({ params }) => withProtocolErrors(this.#list(params)))
       .onRequest(methods.agent.session.close, ({ params }) =>
@@ -182,36 +180,25 @@ class AcpServer {
     return {};
   }
 
-  async #new(
-    cwd: string,
-    servers: readonly McpServer[],
-    client: AgentContext,
-  ): Promise<{ sessionId: string } & Configuration> {
-    const session = await this.#open(cwd, servers, client, (store) => store.create({ cwd }));
-    this.#introduce(session, servers);
+  async #new(place: Place): Promise<{ sessionId: string } & Configuration> {
+    const session = await this.#open(place, (store) => store.create({ cwd: place.cwd }));
+    this.#introduce(session, place);
     return { sessionId: session.id, ...session.configuration() };
   }
 
-  async #load(
-    id: string,
-    cwd: string,
-    servers: readonly McpServer[],
-    client: AgentContext,
-  ): Promise<Configuration> {
-    const session = await this.#reopen(id, cwd, servers, client);
-    await session.replay();
-    this.#introduce(session, servers);
-    return session.configuration();
-  }
-
-  async #resume(
-    id: string,
-    cwd: string,
-    servers: readonly McpServer[],
-    client: AgentContext,
-  ): Promise<Configuration> {
-    const session = await this.#reopen(id, cwd, servers, client);
-    this.#introduce(session, servers);
+  /** Opens a session of the store, or finds the very one if it is open here. */
+  async #reopen(place: Place & { sessionId: string }, replays: boolean): Promise<Configuration> {
+    const { sessionId: id } = place;
+    const openFile = async (store: AcpStore): Promise<Session> => {
+      await exactly(store, id);
+      return store.open(id);
+    };
+    const session = await this.#alone(
+      id,
+      async () => this.#sessions.get(id) ?? this.#open(place, openFile, id),
+    );
+    if (replays) await session.replay();
+    this.#introduce(session, place);
     return session.configuration();
   }
 
@@ -262,33 +249,8 @@ class AcpServer {
     return session;
   }
 
-  /** A session of the store, or the very one if it is open here. */
-  #reopen(
-    id: string,
-    cwd: string,
-    servers: readonly McpServer[],
-    client: AgentContext,
-  ): Promise<AcpSession> {
-    return this.#alone(id, async () => {
-      const open = this.#sessions.get(id);
-      if (open) return open;
-      return this.#open(
-        cwd,
-        servers,
-        client,
-        async (store) => {
-          await exactly(store, id);
-          return store.open(id);
-        },
-        id,
-      );
-    });
-  }
-
   async #open(
-    cwd: string,
-    servers: readonly McpServer[],
-    client: AgentContext,
+    { cwd, mcpServers: servers = [], client }: Place,
     openFile: (store: AcpStore) => Promise<Session>,
     id?: string,
   ): Promise<AcpSession> {
@@ -330,8 +292,8 @@ class AcpServer {
   }
 
   /** Sends what an editor may get only after the answer. */
-  #introduce(session: AcpSession, servers: readonly McpServer[]): void {
-    const unused = editorServers(servers).unusable.join(", ");
+  #introduce(session: AcpSession, { mcpServers = [] }: Place): void {
+    const unused = editorServers(mcpServers).unusable.join(", ");
     const notice =
       unused === ""
         ? undefined
@@ -371,6 +333,13 @@ class AcpServer {
   #warn(text: string): void {
     this.#options.io.stderr.write(`gyre: ${text}\n`);
   }
+}
+
+/** What every request for a session says, and the editor that sends it. */
+interface Place {
+  cwd: string;
+  mcpServers?: readonly McpServer[];
+  client: AgentContext;
 }
 
 type Configuration = ReturnType<AcpSession["configuration"]>;

@@ -1,4 +1,5 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
+import { errorMessage } from "@gyre/ai";
 import { type CommandPart, type Question, runCommand, text } from "../../conversation/command.ts";
 import type { Harness } from "../../harness/harness.ts";
 import type { SlashContext } from "../../slash-commands/command-context.ts";
@@ -48,7 +49,7 @@ export async function runSlashCommand(
     const markdown = partsMarkdown([...shown, ...show], COLUMNS);
     return { markdown, ...(prompt !== undefined && { prompt }) };
   } catch (error) {
-    return { markdown: error instanceof Error ? error.message : String(error) };
+    return { markdown: errorMessage(error) };
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Session, SessionSummary } from "@gyre/sessions";
+import { errorMessage } from "@gyre/ai";
+import type { Session, SessionStore } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import type { ModelChoice } from "../../text/choices.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
@@ -7,16 +8,7 @@ import type { Setup } from "../../harness/setup.ts";
 import type { Values } from "../../core/options.ts";
 
 /** Where sessions are kept: what ACP needs of `SessionStore`. */
-export interface AcpStore {
-  create(options: { cwd: string }): Promise<Session>;
-  /** Of a folder, or of all. */
-  list(options?: { cwd?: string }): Promise<readonly SessionSummary[]>;
-  /** May find one by the beginning of its id. Rejects with `SessionError`: `not_found`, ... */
-  find(id: string): Promise<SessionSummary>;
-  /** Rejects with `SessionError`: `not_found`, `locked`, ... */
-  open(id: string): Promise<Session>;
-  remove(id: string): Promise<void>;
-}
+export type AcpStore = Pick<SessionStore, "create" | "list" | "find" | "open" | "remove">;
 
 export interface AcpFolder {
   /** Makes an agent for this folder. Throws an error with a message for the user, `ExitError` with `EXIT.auth` for a missing key. */
@@ -95,7 +87,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         await (await openModels({ settings, env: io.env })).current();
         return undefined;
       } catch (error) {
-        return error instanceof Error ? error.message : String(error);
+        return errorMessage(error);
       }
     },
   };

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { ImageContent, TextContent } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
+import { parseCommand } from "../../conversation/command.ts";
 import type { PromptRequest } from "../../harness/harness.ts";
 
 /** A block that an agent of these capabilities is not sent. */
@@ -54,16 +55,9 @@ export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): Promp
 }
 
 /** "/name rest", if that is all there is to a prompt. */
-export function parseCommand(
-  blocks: readonly ContentBlock[],
-): { name: string; rest: string } | undefined {
-  let text = "";
-  for (const block of blocks) {
-    if (block.type !== "text") return undefined;
-    text += block.text;
-  }
-  const [, name, rest = ""] = /^\/([a-z]+)(?:\s+(.*))?$/s.exec(text.trim()) ?? [];
-  return name === undefined ? undefined : { name, rest: rest.trim() };
+export function findCommand(blocks: readonly ContentBlock[]): ReturnType<typeof parseCommand> {
+  const texts = blocks.map((block) => (block.type === "text" ? block.text : undefined));
+  return texts.includes(undefined) ? undefined : parseCommand(texts.join("").trim());
 }
 
 /** The lines that an editor adds to the address of a file: #L10, #L10-20, #L10:20, #L10-L20. */

@@ -20,7 +20,7 @@ import { configOptions, modeState } from "./config.ts";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpFolder } from "./host.ts";
 import { permissionOptions } from "./permission.ts";
-import { parseCommand, parsePrompt, UnusableContentError } from "./prompt.ts";
+import { findCommand, parsePrompt, UnusableContentError } from "./prompt.ts";
 import { proposedContent, createCallView } from "./tool-call.ts";
 import { createPlan, Updates } from "./updates.ts";
 import { isMode, isThinkingLevel, type ModelChoice } from "../../text/choices.ts";
@@ -244,7 +244,7 @@ export class AcpSession {
 
   async #answer(turn: Turn, blocks: readonly ContentBlock[]): Promise<PromptResponse> {
     if (turn.signal.aborted) return { stopReason: "cancelled" };
-    const command = parseCommand(blocks);
+    const command = findCommand(blocks);
     const result = command && (await this.#command(command, turn.signal));
     if (result && result.markdown !== "") await this.#updates.say(result.markdown);
     if (result && result.prompt === undefined) {

@@ -1,11 +1,16 @@
 import { randomUUID } from "node:crypto";
-import type { PlanEntry, SessionUpdate, ToolCallStatus } from "@agentclientprotocol/sdk";
+import type {
+  ContentBlock,
+  PlanEntry,
+  SessionUpdate,
+  ToolCallStatus,
+} from "@agentclientprotocol/sdk";
 import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
 import type {
   AssistantMessage,
   AssistantMessageEvent,
+  ImageContent,
   ServiceToolContent,
-  ToolCall,
 } from "@gyre/ai";
 import type { Todo, Toolset } from "@gyre/tools";
 import {
@@ -82,20 +87,10 @@ export class Updates {
       const { content } = message;
       const blocks =
         typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
-      for (const block of blocks) {
-        await this.#options.send({
-          sessionUpdate: "user_message_chunk",
-          messageId,
-          content: createBlock(block),
-        });
-      }
+      for (const block of blocks) await this.#chunk("user_message", createBlock(block), messageId);
     } else if (message.role === "userCommand") {
       const text = `! ${message.command}`;
-      await this.#options.send({
-        sessionUpdate: "user_message_chunk",
-        messageId: randomUUID(),
-        content: { type: "text", text },
-      });
+      await this.#chunk("user_message", { type: "text", text }, randomUUID());
     } else if (message.role === "assistant") await this.#pastAnswer(message);
     else if (message.role === "toolResult") {
       const { toolCallId, toolName, isError } = message;
@@ -139,19 +134,23 @@ export class Updates {
   }
 
   #text(text: string): Promise<void> {
-    return this.#options.send({
-      sessionUpdate: "agent_message_chunk",
-      messageId: this.#messageId,
-      content: { type: "text", text },
-    });
+    return this.#chunk("agent_message", { type: "text", text }, this.#messageId);
   }
 
   #thought(text: string): Promise<void> {
-    return this.#options.send({
-      sessionUpdate: "agent_thought_chunk",
-      messageId: this.#thoughtId,
-      content: { type: "text", text },
-    });
+    return this.#chunk("agent_thought", { type: "text", text }, this.#thoughtId);
+  }
+
+  #image({ data, mimeType }: Pick<ImageContent, "data" | "mimeType">): Promise<void> {
+    return this.#chunk("agent_message", { type: "image", data, mimeType }, this.#messageId);
+  }
+
+  #chunk(
+    kind: "user_message" | "agent_message" | "agent_thought",
+    content: ContentBlock,
+    messageId: string,
+  ): Promise<void> {
+    return this.#options.send({ sessionUpdate: `${kind}_chunk`, messageId, content });
   }
 
   async #delta(event: AssistantMessageEvent): Promise<void> {
@@ -181,15 +180,6 @@ export class Updates {
       default:
         return undefined;
     }
-  }
-
-  #image(image: { data: string; mimeType: string }): Promise<void> {
-    const { data, mimeType } = image;
-    return this.#options.send({
-      sessionUpdate: "agent_message_chunk",
-      messageId: this.#messageId,
-      content: { type: "image", data, mimeType },
-    });
   }
 
   /** One that the service ran itself: nothing of it is left to come. */
@@ -287,7 +277,7 @@ export class Updates {
           if (block.thinking !== "") await this.#thought(block.thinking);
           break;
         case "toolCall":
-          await this.#pastCall(block);
+          await this.announce(block.id, block.name, block.arguments);
           break;
         case "serviceTool":
           await this.#serviceTool(block);
@@ -297,11 +287,6 @@ export class Updates {
           break;
       }
     }
-  }
-
-  async #pastCall({ id, name, arguments: args }: ToolCall): Promise<void> {
-    if (this.#known.has(id)) return;
-    await this.#announce(id, name, createCallView(name, args, this.#options.cwd), "pending", args);
   }
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls, isLlmMessage } from "@gyre/agent";
-import { textOf, type ToolCall, errorMessage } from "@gyre/ai";
+import { errnoOf, errorMessage, textOf, type ToolCall } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
@@ -12,6 +12,7 @@ import type { Values } from "../../core/options.ts";
 import { Progress } from "./progress.ts";
 import { chooseSession, readSetup, type Setup } from "../../harness/setup.ts";
 import { readInput } from "../../core/standard-input.ts";
+import { modelValue } from "../../text/choices.ts";
 
 const FORMATS = ["text", "json", "stream-json"] as const;
 type Format = (typeof FORMATS)[number];
@@ -167,7 +168,7 @@ function opening({ agent, model, mode, session, toolset }: Harness): object {
   return {
     type: "session",
     ...(session && { sessionId: session.header.id, sessionFile: session.path }),
-    model: `${model.provider}/${model.id}`,
+    model: modelValue(model),
     mode,
     cwd: toolset.env.workspace.root,
     tools: agent.state.tools.map(({ name }) => name),
@@ -192,7 +193,7 @@ function createResult(
     stop: end.stop,
     ...(end.limit && { limit: end.limit }),
     ...(session && { sessionId: session.header.id, sessionFile: session.path }),
-    model: `${model.provider}/${model.id}`,
+    model: modelValue(model),
     turns,
     usage,
     durationMs: Math.round(durationMs),
@@ -335,7 +336,7 @@ const KINDS: Readonly<Record<ExitCode, string>> = {
 /** Whether a hook did not let the prompt through. */
 function isBlocked(error: unknown): boolean {
   const cause = error instanceof ExitError ? error.cause : undefined;
-  return cause instanceof Error && "code" in cause && cause.code === "prompt_blocked";
+  return errnoOf(cause) === "prompt_blocked";
 }
 
 /** For what went wrong before there was anything to run. */

@@ -1,4 +1,4 @@
-import { errorMessage } from "@gyre/ai";
+import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Agent, AgentMessage } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
 import {
@@ -10,21 +10,15 @@ import {
   type SessionOptions,
   type SessionPrompt,
 } from "@gyre/server";
-import { type Session, SessionError, type SessionSummary } from "@gyre/sessions";
+import { type Session, SessionError, type SessionStore } from "@gyre/sessions";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
-import { isMode, MODE_NAMES } from "../../text/choices.ts";
+import { isMode, MODE_NAMES, modelValue } from "../../text/choices.ts";
 
 /** Where sessions are kept: what is needed of `SessionStore`. */
-export interface RpcStore {
-  create(options: { cwd: string }): Promise<Session>;
-  list(options?: { cwd?: string }): Promise<readonly SessionSummary[]>;
-  /** Rejects with `SessionError`: `not_found`, `locked`, ... */
-  open(id: string): Promise<Session>;
-  remove(id: string): Promise<void>;
-}
+export type RpcStore = Pick<SessionStore, "create" | "list" | "open" | "remove">;
 
 /** What holds for a folder, which may have settings of its own. */
 export interface RpcFolder {
@@ -164,7 +158,7 @@ class RpcSession implements HostedSession {
       throw new UsageError(`There is no mode "${permission}". The modes are ${names}.`);
     }
     // The model first: it is what may not be there, and then nothing is changed.
-    const before = `${this.#harness.model.provider}/${this.#harness.model.id}`;
+    const before = modelValue(this.#harness.model);
     if (model !== undefined) {
       await this.#harness.setModel(model).catch((error: unknown) => {
         throw new ProtocolError("model_not_found", errorMessage(error), { cause: error });
@@ -243,14 +237,10 @@ async function withProtocolErrors<T>(run: () => Promise<T>): Promise<T> {
 function chooseErrorCode(error: unknown): ProtocolError["code"] | undefined {
   if (error instanceof ExitError && error.exitCode === EXIT.auth) return "unauthorized";
   if (error instanceof ExitError && error.exitCode === EXIT.usage) {
-    return isUnknownModel(error.cause) ? "model_not_found" : "invalid_request";
+    return errnoOf(error.cause) === "model_not_found" ? "model_not_found" : "invalid_request";
   }
   if (error instanceof UsageError) return "invalid_request";
   if (!(error instanceof SessionError)) return undefined;
   if (error.code === "not_found") return "session_not_found";
   return error.code === "locked" ? "session_busy" : undefined;
-}
-
-function isUnknownModel(cause: unknown): boolean {
-  return cause instanceof Error && "code" in cause && cause.code === "model_not_found";
 }

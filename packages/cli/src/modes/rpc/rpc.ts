@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Writable } from "node:stream";
 import { errorMessage } from "@gyre/ai";
 import { openStdio } from "@gyre/protocol/stdio";
@@ -24,7 +25,8 @@ export async function runRpc(
   const log = (text: string): void => void io.stderr.write(`gyre: ${text}\n`);
   const restoreConsole = redirectConsole(io.stderr);
   try {
-    const ended = later();
+    const gone = new AbortController();
+    const ended = AbortSignal.any([io.signal, gone.signal]);
     const output = io.stdout instanceof Writable ? io.stdout : createWritable(io.stdout);
     const transport = openStdio({ input: io.stdin, output });
     const service = serveSessions(transport, new RpcHost(values, setup), {
@@ -32,21 +34,13 @@ export async function runRpc(
       onError: (error, where) => log(`${where}: ${errorMessage(error)}`),
       onDisconnect: (_reason, error) => {
         if (error) log(errorMessage(error));
-        ended.resolve();
+        gone.abort();
       },
     });
-    io.signal.addEventListener("abort", ended.resolve);
-    if (io.signal.aborted) ended.resolve();
-    await ended.promise;
+    if (!ended.aborted) await once(ended, "abort");
     await service.close();
     return io.signal.aborted ? EXIT.interrupted : EXIT.done;
   } finally {
     restoreConsole();
   }
-}
-
-function later(): { promise: Promise<void>; resolve: () => void } {
-  let resolve: () => void = () => {};
-  const promise = new Promise<void>((settle) => (resolve = settle));
-  return { promise, resolve };
 }

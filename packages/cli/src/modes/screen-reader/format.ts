@@ -1,4 +1,5 @@
 import type { Block } from "../tui/ui/block.ts";
+import { counted } from "../../text/tool-text.ts";
 import { type Row, textOfRow } from "../tui/terminal/row.ts";
 
 /** What lays itself out is laid out for this width. */
@@ -16,11 +17,7 @@ export function timeInWords(ms: number): string {
   if (seconds < SECONDS_PER_MINUTE) return `${seconds.toFixed(1)} seconds`;
   const whole = Math.round(seconds);
   const minutes = Math.floor(whole / SECONDS_PER_MINUTE);
-  return `${plural(minutes, "minute")} ${plural(whole % SECONDS_PER_MINUTE, "second")}`;
-}
-
-function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+  return `${counted(minutes, "minute")} ${counted(whole % SECONDS_PER_MINUTE, "second")}`;
 }
 
 /**
@@ -40,7 +37,11 @@ export function markdownInWords(markdown: string): string {
 }
 
 function rowInWords(line: string): string {
-  const cells = line.split(BETWEEN_CELLS).slice(1, -1).map(stripMarks);
+  return cellsInWords(line.split(BETWEEN_CELLS).slice(1, -1).map(stripMarks));
+}
+
+/** The cells of a row one after the other; empty where none has a word. */
+export function cellsInWords(cells: readonly string[]): string {
   if (!cells.some(hasWord)) return "";
   return cells
     .flatMap((cell, index) => {

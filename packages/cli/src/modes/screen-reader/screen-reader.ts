@@ -1,12 +1,12 @@
 import { type Clock, systemClock } from "@gyre/ai";
-import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
+import { EXIT, type ExitCode, findExitCode } from "../../core/exit-codes.ts";
 import type { Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Models } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
 import { shownLine } from "../../text/shown-text.ts";
 import { version } from "../../core/version.ts";
-import { AgentOpener, findExitCode, type FirstSetup } from "../tui/start/agent-opener.ts";
+import { AgentOpener, type FirstSetup } from "../tui/start/agent-opener.ts";
 import type { OpenRequest } from "../../conversation/command.ts";
 import { type LineStreams, LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";

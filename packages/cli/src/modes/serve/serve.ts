@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import { type Clock, systemClock, errorMessage } from "@gyre/ai";
 import { ModelService, WireServer, type Transport, type WireService } from "@gyre/protocol";
 import { readOrMakeToken } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
 import { SessionService } from "@gyre/server";
-import { EXIT, type ExitCode, ExitError } from "../../core/exit-codes.ts";
+import { EXIT, type ExitCode, ExitError, findExitCode } from "../../core/exit-codes.ts";
+import { orAborted } from "../../conversation/command.ts";
 import type { Io, Sink } from "../../core/io.ts";
 import { type Models, openModels } from "../../models/models.ts";
 import type { Values } from "../../core/options.ts";
@@ -157,11 +159,11 @@ class Served {
       read: () => this.#models.running,
     });
     greet(stdout, listeners, place.tokenFile, isNew ? token : undefined);
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, "abort");
     const left = listeners.close(this.#options.drainMs + LEAVE_MS);
     await this.#stop();
     await this.#within(LEAVE_MS, left);
-    return codeOfSignal(signal);
+    return findExitCode(signal);
   }
 
   /** Until the other end leaves, or the program is asked to end. */
@@ -171,11 +173,11 @@ class Served {
     const gone = new Promise<void>((resolve) => {
       this.#serve(whenClosed(transport, resolve), "stdio");
     });
-    await Promise.race([gone, aborted(signal)]);
+    await orAborted(gone, signal);
     if (signal.aborted) await this.#stop();
     // No client can come back to it.
     else await this.#wire.close();
-    return signal.aborted ? codeOfSignal(signal) : EXIT.done;
+    return signal.aborted ? findExitCode(signal) : EXIT.done;
   }
 
   #serve(transport: Transport, kind: string): void {
@@ -270,17 +272,6 @@ function whenClosed(transport: Transport, closed: () => void): Transport {
       }),
     close: () => transport.close(),
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
-function codeOfSignal({ reason }: AbortSignal): ExitCode {
-  return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
 }
 
 /** What a line on stderr says, without the name of the program before it. */

@@ -1,11 +1,12 @@
 import type { Model } from "@gyre/ai";
 import { parseUserModels, userServices } from "@gyre/ai/models";
-import { createKeyStore, KeyFileError } from "@gyre/ai/node";
-import { resolveService, type ServicePreset, SERVICES } from "@gyre/ai/providers";
-import { environmentKeys, type KeyPlace, keyPlaces } from "../../models/service-places.ts";
+import { createKeyStore } from "@gyre/ai/node";
+import { resolveService, SERVICES } from "@gyre/ai/providers";
+import { findKeyPlaces } from "../../models/service-places.ts";
 import type { Models } from "../../models/models.ts";
 import type { Settings } from "../../settings/settings.ts";
 import type { Environment } from "../../core/io.ts";
+import { modelValue } from "../../text/choices.ts";
 
 export interface UsableModelsOptions {
   models: Models;
@@ -24,7 +25,8 @@ export function usableModels(options: UsableModelsOptions): () => Promise<readon
       ? []
       : userServices(parseUserModels(settings.models, 'the settings, under "models"'));
   return async () => {
-    const places = await keysNow(env, [...SERVICES, ...own]);
+    const keys = createKeyStore({ env });
+    const { places } = await findKeyPlaces(env, keys, [...SERVICES, ...own]);
     const named = [...models.fallbacks];
     if (settings.model !== undefined) named.push(await models.find(settings.model));
     const all = [...named, ...(await models.list())];
@@ -32,19 +34,6 @@ export function usableModels(options: UsableModelsOptions): () => Promise<readon
       const service = resolveService(model, own);
       return service.keyless || places.has(service.id);
     });
-    return [...new Map(usable.map((model) => [`${model.provider}/${model.id}`, model])).values()];
+    return [...new Map(usable.map((model) => [modelValue(model), model])).values()];
   };
-}
-
-/** A key file that cannot be used hides the keys in it, and nothing else. */
-async function keysNow(
-  env: Environment,
-  services: readonly ServicePreset[],
-): Promise<ReadonlyMap<string, KeyPlace>> {
-  try {
-    return await keyPlaces(env, createKeyStore({ env }), services);
-  } catch (error) {
-    if (!(error instanceof KeyFileError)) throw error;
-    return environmentKeys(env, services);
-  }
 }

@@ -1,5 +1,5 @@
 import { systemClock } from "@gyre/ai";
-import { EXIT, type ExitCode } from "../../../core/exit-codes.ts";
+import { EXIT, type ExitCode, findExitCode } from "../../../core/exit-codes.ts";
 import type { Harness } from "../../../harness/harness.ts";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Values } from "../../../core/options.ts";
@@ -13,7 +13,7 @@ import type { Format } from "../markdown/formatters.ts";
 import type { Key } from "../terminal/key.ts";
 import { PromptHistory, promptHistoryPath } from "../editor/prompt-history.ts";
 import { replay } from "../transcript/replay.ts";
-import { AgentOpener, findExitCode, type FirstSetup } from "../start/agent-opener.ts";
+import { AgentOpener, type FirstSetup } from "../start/agent-opener.ts";
 import { bannerRow } from "../start/banner.ts";
 import { COLORS, NO_COLORS, type Theme } from "../terminal/theme.ts";
 import { Transcript } from "../transcript/transcript.ts";

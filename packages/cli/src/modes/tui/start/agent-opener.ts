@@ -1,6 +1,5 @@
 import type { Clock } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { EXIT, type ExitCode, ExitError } from "../../../core/exit-codes.ts";
 import { type Harness, openHarness } from "../../../harness/harness.ts";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Models } from "../../../models/models.ts";
@@ -262,9 +261,4 @@ export class AgentOpener {
   #withWarnings(setup: Setup): Setup {
     return { ...setup, warn: (text) => this.#options.ui.warn(text) };
   }
-}
-
-/** The exit code for an aborted program. */
-export function findExitCode({ reason }: AbortSignal): ExitCode {
-  return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
 }
