@@ -1,5 +1,5 @@
 // Holds the tree to docs/terms.md: `node scripts/check/words.mjs --help`.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
@@ -14,12 +14,11 @@ import { parseTerms } from "./terms.mjs";
  * @typedef {import("./terms.mjs").Terms} Terms
  * @typedef {{ file: string, line: number, word: string, instead: string }} Finding
  * @typedef {{ file: string, line: number, name: string }} NamedFunction
- * @typedef {{ words?: number, of?: number }} Budget absent means 0
- * @typedef {{ problems: readonly string[], figures: readonly string[] }} Comparison
  * @typedef {(lower: string) => readonly Rule[]} RuleFinder the rules whose first word this is
  */
 
-const BUDGET_FILE = "scripts/check/words-budget.json";
+/** Functions that only read a part or a property of what they are given. */
+const ACCESSORS = new Set(["callsOf", "errnoOf", "outcomeOf", "textOf"]);
 /** Folders of what a program wrote or others made, and hidden ones. */
 const SKIPPED_FOLDER = /^(?:node_modules|dist|bundle|fixtures|\..*)$/;
 /** Generated from the comments in the sources. */
@@ -29,11 +28,27 @@ const WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g;
 
 /**
  * @param {string} root
- * @returns {Comparison}
+ * @returns {import("../shared/parts.mjs").Findings}
  */
 export function checkWords(root) {
   const { findings, functions } = inspectTree(root);
-  return compareWithBudget(countByArea(findings, functions), readBudgets(root));
+  const wrong = functions.filter(({ name }) => !ACCESSORS.has(name));
+  return {
+    problems: [
+      ...findings.map(formatFinding),
+      ...wrong.map((one) => `${formatFunction(one)}: begin with a verb`),
+    ],
+  };
+}
+
+/** @param {Finding} finding */
+function formatFinding({ file, line, word, instead }) {
+  return `${file}:${line}: "${word}": write ${instead}`;
+}
+
+/** @param {NamedFunction} one */
+function formatFunction({ file, line, name }) {
+  return `${file}:${line}: ${name}`;
 }
 
 /**
@@ -187,131 +202,26 @@ export function listFiles(root, folder = "") {
   });
 }
 
-/** The part of the tree that has a budget of its own. @param {string} file */
-function nameArea(file) {
-  const [first = "", second = "", third] = file.split("/");
-  if (first === "packages" && third !== undefined) return `packages/${second}`;
-  if (["sim", "recorded", "bench"].includes(first)) return "tests";
-  return file.includes("/") ? first : "root";
-}
-
-/**
- * @param {readonly Finding[]} findings
- * @param {readonly NamedFunction[]} functions
- * @returns {Record<string, Required<Budget>>}
- */
-export function countByArea(findings, functions) {
-  /** @type {Record<string, Required<Budget>>} */
-  const counts = {};
-  for (const { file } of findings) (counts[nameArea(file)] ??= { words: 0, of: 0 }).words += 1;
-  for (const { file } of functions) (counts[nameArea(file)] ??= { words: 0, of: 0 }).of += 1;
-  return counts;
-}
-
-/**
- * @param {Readonly<Record<string, Required<Budget>>>} counts
- * @param {Readonly<Record<string, Budget>>} budgets
- * @returns {Comparison}
- */
-export function compareWithBudget(counts, budgets) {
-  const problems = [];
-  const figures = [];
-  for (const area of [...new Set([...Object.keys(counts), ...Object.keys(budgets)])].toSorted()) {
-    const count = counts[area] ?? { words: 0, of: 0 };
-    const budget = { words: 0, of: 0, ...budgets[area] };
-    const kinds = /** @type {const} */ ([
-      ["words", "words that docs/terms.md replaces", "--list"],
-      ["of", "functions named …Of", "--of"],
-    ]);
-    for (const [kind, what, option] of kinds) {
-      if (count[kind] > budget[kind]) {
-        problems.push(
-          `${area}: ${count[kind]} ${what}, budget ${budget[kind]}; see node scripts/check/words.mjs ${option} ${area}`,
-        );
-      } else if (count[kind] < budget[kind]) {
-        figures.push(
-          `${area}: ${count[kind]} ${what}, budget ${budget[kind]}; lower it: node scripts/check/words.mjs --lower`,
-        );
-      }
-    }
-  }
-  return { problems, figures };
-}
-
-/** @param {string} root @returns {Record<string, Budget>} */
-function readBudgets(root) {
-  return JSON.parse(readFileSync(join(root, BUDGET_FILE), "utf8"));
-}
-
-/**
- * The budgets brought down to the counts: none goes up, and one of 0 is left out.
- *
- * @param {Readonly<Record<string, Budget>>} budgets
- * @param {Readonly<Record<string, Required<Budget>>>} counts
- * @param {string} [only] the area whose budget is lowered; all by default
- * @returns {Record<string, Budget>}
- */
-export function lowerBudgets(budgets, counts, only = "") {
-  /** @type {Record<string, Budget>} */
-  const lowered = {};
-  for (const [area, budget] of Object.entries(budgets)) {
-    if (only !== "" && area !== only) {
-      lowered[area] = budget;
-      continue;
-    }
-    const words = Math.min(budget.words ?? 0, counts[area]?.words ?? 0);
-    const of = Math.min(budget.of ?? 0, counts[area]?.of ?? 0);
-    if (words + of > 0) lowered[area] = { ...(words > 0 && { words }), ...(of > 0 && { of }) };
-  }
-  return lowered;
-}
-
-const HELP = `node scripts/check/words.mjs                what npm run check says
-node scripts/check/words.mjs --list PATH    the words that docs/terms.md replaces, below a folder or in a file
-node scripts/check/words.mjs --of PATH      the functions named …Of
-node scripts/check/words.mjs --counts       how many of both there are, by area
-node scripts/check/words.mjs --lower [AREA] brings the budgets, or that of one area, down to the counts
-`;
+const HELP = `node scripts/check/words.mjs              what npm run check says
+node scripts/check/words.mjs --list PATH  the words that docs/terms.md replaces, below a folder or in a file
+node scripts/check/words.mjs --of PATH    the functions named …Of`;
 
 /** @param {string} root @param {readonly string[]} args @returns {number} the exit code */
 function main(root, [option, path = ""]) {
   const below = path.replace(/^\.\//, "").replace(/\/$/, "");
   if (option === "--list") {
-    for (const { file, line, word, instead } of inspectTree(root, below).findings) {
-      console.log(`${file}:${line}: "${word}": write ${instead}`);
-    }
+    for (const one of inspectTree(root, below).findings) console.log(formatFinding(one));
   } else if (option === "--of") {
-    for (const { file, line, name } of inspectTree(root, below).functions) {
-      console.log(`${file}:${line}: ${name}`);
-    }
-  } else if (option === "--counts" || option === "--lower") {
-    const { findings, functions } = inspectTree(root);
-    const counts = countByArea(findings, functions);
-    if (option === "--counts") console.table(counts);
-    else {
-      const lowered = lowerBudgets(readBudgets(root), counts, below);
-      writeFileSync(join(root, BUDGET_FILE), formatBudgets(lowered));
-    }
+    for (const one of inspectTree(root, below).functions) console.log(formatFunction(one));
   } else if (option === undefined) {
-    const { problems, figures } = checkWords(root);
-    for (const line of [...figures, ...problems]) console.log(line);
+    const { problems } = checkWords(root);
+    for (const line of problems) console.log(line);
     return problems.length === 0 ? 0 : 1;
   } else {
     console.log(HELP);
     return option === "--help" ? 0 : 2;
   }
   return 0;
-}
-
-/** One line an area. @param {Readonly<Record<string, Budget>>} budgets */
-function formatBudgets(budgets) {
-  const lines = Object.entries(budgets)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([area, { words, of }]) => {
-      const fields = Object.entries({ words, of }).filter(([, count]) => count !== undefined);
-      return `  "${area}": { ${fields.map(([name, count]) => `"${name}": ${count}`).join(", ")} }`;
-    });
-  return `{\n${lines.join(",\n")}\n}\n`;
 }
 
 if (argv[1] === fileURLToPath(import.meta.url)) {

@@ -2,14 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { plant } from "../shared/tree.ts";
 import { parseTerms } from "./terms.mjs";
-import {
-  checkWords,
-  compareWithBudget,
-  inspectFile,
-  inspectTree,
-  lowerBudgets,
-  splitSource,
-} from "./words.mjs";
+import { checkWords, inspectFile, inspectTree, splitSource } from "./words.mjs";
 
 const PAGE = `
 | Not | Write | Where |
@@ -151,55 +144,34 @@ describe("functions named …Of", () => {
   });
 });
 
-describe("the budget", () => {
-  it("fails above, is silent at, and asks to be lowered below", () => {
-    const counts = { docs: { words: 2, of: 0 }, scripts: { words: 0, of: 3 } };
-    expect(compareWithBudget(counts, { docs: { words: 2 }, scripts: { of: 3 } })).toEqual({
-      problems: [],
-      figures: [],
-    });
-    const { problems, figures } = compareWithBudget(counts, {
-      docs: { words: 1 },
-      scripts: { of: 5 },
-    });
-    expect(problems).toEqual([
-      expect.stringMatching(/^docs: 2 words .*, budget 1; see .* --list docs$/),
-    ]);
-    expect(figures).toEqual([
-      expect.stringMatching(/^scripts: 3 functions .*, budget 5; .* --lower$/),
-    ]);
-  });
+describe("the check", () => {
+  const TERMS =
+    "| Not | Write | Where |\n|---|---|---|\n| `mend*` | fix | comments, identifiers |\n";
 
-  it("goes down only, and ends at nothing", () => {
-    const counts = { docs: { words: 3, of: 1 }, scripts: { words: 0, of: 0 } };
-    const budgets = { docs: { words: 2, of: 2 }, scripts: { words: 9 } };
-    expect(lowerBudgets(budgets, counts)).toEqual({ docs: { words: 2, of: 1 } });
-    expect(lowerBudgets(budgets, counts, "scripts")).toEqual({ docs: { words: 2, of: 2 } });
-  });
-
-  it("is counted by package and by folder; what was generated or built is left out", () => {
+  it("lists each word and each function named …Of; what was generated or built is left out", () => {
     const root = plant({
-      "docs/terms.md": PAGE,
+      "docs/terms.md": TERMS,
       "docs/reference/a.md": "mend",
-      "docs/b.md": "mend",
-      "README.md": "mend",
-      "packages/ai/src/a.ts": "mend(); const textOf = () => 1;",
+      "packages/ai/src/a.ts": "mend();\nconst nameOf = () => 1;",
       "packages/ai/dist/a.js": "mend();",
-      "packages/ai/README.md": "mend",
       "node_modules/a/a.js": "mend();",
-      "sim/a.mjs": "mend();",
-      "tests/b.mjs": "mend();",
-      "scripts/check/words-budget.json": {
-        "packages/ai": { words: 2, of: 1 },
-        docs: { words: 9 },
-        root: { words: 1 },
-        tests: { words: 2 },
-      },
+      "tests/b.mjs": "// It is mended.",
     });
-    // The page of terms itself is no exception here: eight words of its tables are found.
-    expect(checkWords(root)).toEqual({ problems: [], figures: [] });
-    expect(inspectTree(root, "packages").findings).toHaveLength(2);
-    expect(inspectTree(root, "README.md").findings).toHaveLength(1);
+    expect(checkWords(root).problems).toEqual([
+      'packages/ai/src/a.ts:1: "mend": write fix',
+      'tests/b.mjs:1: "mended": write fix',
+      "packages/ai/src/a.ts:2: nameOf: begin with a verb",
+    ]);
+    expect(inspectTree(root, "packages").findings).toHaveLength(1);
+    expect(inspectTree(root, "tests/b.mjs").findings).toHaveLength(1);
+  });
+
+  it("allows the accessors that there are", () => {
+    const root = plant({
+      "docs/terms.md": TERMS,
+      "a.ts": "function textOf() {}\nfunction texOf() {}",
+    });
+    expect(checkWords(root).problems).toEqual(["a.ts:2: texOf: begin with a verb"]);
   });
 });
 
