@@ -59,7 +59,9 @@ it("the page's object is all that a command needs: it runs, and shows what the p
   await face.harness.prompt({ text: "Hi" });
   await face.run("answers");
   expect(face.output).toEqual([output?.body.trim()]);
-  await expect(face.run("answers nobody")).rejects.toThrow("nobody has not answered yet.");
+  await expect(face.run("answers another-model")).rejects.toThrow(
+    "another-model has not answered yet.",
+  );
 });
 
 it("is in every face, in /help and in an editor's menu", async () => {
