@@ -8,13 +8,13 @@ import { dollars } from "../../text/dollars.ts";
 import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "../../core/exit-codes.ts";
 import { type DeniedCall, type Harness, openHarness, type Outcome } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
-import type { Values } from "../../core/options.ts";
+import { OPTIONS, type Values } from "../../core/options.ts";
 import { Progress } from "./progress.ts";
 import { chooseSession, readSetup, type Setup } from "../../harness/setup.ts";
 import { readInput } from "../../core/standard-input.ts";
 import { modelValue } from "../../text/choices.ts";
 
-const FORMATS = ["text", "json", "stream-json"] as const;
+const FORMATS = OPTIONS.output.complete;
 type Format = (typeof FORMATS)[number];
 const MS = 1000;
 
