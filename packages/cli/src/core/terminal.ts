@@ -1,5 +1,5 @@
 import type { Environment } from "./io.ts";
-import { splitClusters, measureWidth } from "../text/width.ts";
+import { measureWidth, splitClusters, takeClusters } from "../text/width.ts";
 
 /** Text is wrapped at the terminal's width, but never for a narrower or wider one than these. */
 export const MIN_COLUMNS = 40;
@@ -71,14 +71,7 @@ export function fit(text: string, columns: number): string {
 }
 
 function head(text: string, columns: number): string {
-  let kept = "";
-  let width = 0;
-  for (const cluster of splitClusters(text)) {
-    width += cluster.width;
-    if (width > columns) break;
-    kept += cluster.text;
-  }
-  return kept;
+  return takeClusters(splitClusters(text), columns).join("");
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Session } from "@gyre/sessions";
 import type { Command, CommandContext, CommandPart, OpenRequest } from "../conversation/command.ts";
 import type { Waiting } from "../conversation/queue.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment, Io } from "../core/io.ts";
 import type { Harness } from "../harness/harness.ts";
 import type { Setup } from "../harness/setup.ts";
 import type { ModelChoice } from "../text/choices.ts";
@@ -42,3 +42,35 @@ export interface SlashContext extends CommandContext {
 }
 
 export type SlashCommand = Command<SlashContext>;
+
+/** The parts of a context that differ between a terminal and a screen reader. */
+export interface OwnContext extends Omit<
+  SlashContext,
+  "env" | "setup" | "commands" | "models" | "copy"
+> {
+  /** Writes a sequence to the terminal. Returns false where that is not possible. */
+  control: (sequence: string) => boolean;
+}
+
+/** The context of slash commands in an interactive program. */
+export function createSlashContext(
+  { commands, io, setup }: { commands: () => readonly SlashCommand[]; io: Io; setup: () => Setup },
+  { control, ...own }: OwnContext,
+): SlashContext {
+  const { cwd, layers, settings } = setup();
+  const { env } = io;
+  return {
+    ...own,
+    env,
+    setup: { cwd, ...(layers && { layers }) },
+    commands,
+    async models() {
+      const { usableModels } = await import("../models/usable-models.ts");
+      return usableModels(settings, env);
+    },
+    async copy(text) {
+      const { copyText } = await import("../core/clipboard.ts");
+      return copyText(text, { env, platform: process.platform, control });
+    },
+  };
+}

@@ -23,6 +23,13 @@ export function splitClusters(text: string): Cluster[] {
   }));
 }
 
+/** The first characters that fit into `columns`. */
+export function takeClusters(clusters: readonly Cluster[], columns: number): string[] {
+  let left = columns;
+  const end = clusters.findIndex(({ width }) => (left -= width) < 0);
+  return clusters.slice(0, end < 0 ? undefined : end).map(({ text }) => text);
+}
+
 /** Columns that a text without escape sequences takes. */
 export function measureWidth(text: string): number {
   if (ASCII.test(text)) return text.length;

@@ -7,7 +7,11 @@ import type { ConversationItem, ConversationView } from "../../conversation/view
 import type { Io } from "../../core/io.ts";
 import type { Harness } from "../../harness/harness.ts";
 import type { Setup } from "../../harness/setup.ts";
-import type { SlashCommand, SlashContext } from "../../slash-commands/command-context.ts";
+import {
+  createSlashContext,
+  type SlashCommand,
+  type SlashContext,
+} from "../../slash-commands/command-context.ts";
 import { oneLine, shownText } from "../../text/shown-text.ts";
 import { row } from "../tui/terminal/row.ts";
 import type { ScreenReaderEvents } from "./events.ts";
@@ -54,15 +58,11 @@ export class ScreenReaderConversation implements ConversationView {
 
   constructor(options: ScreenReaderConversationOptions) {
     this.#options = options;
-    const { clock, commands, io, quit, reopen } = options;
     this.controller = new ConversationController<Harness, SlashContext>({
+      ...options,
       view: this,
-      clock,
-      env: io.env,
-      commands,
+      env: options.io.env,
       commandContext: (harness, signal) => this.#commandContext(harness, signal),
-      reopen,
-      quit,
     });
   }
 
@@ -165,28 +165,17 @@ export class ScreenReaderConversation implements ConversationView {
   }
 
   #commandContext(harness: Harness, signal: AbortSignal): SlashContext {
-    const { commands, io, setup, ui } = this.#options;
-    const { cwd, layers, settings } = setup();
-    return {
+    const { ui } = this.#options;
+    return createSlashContext(this.#options, {
       signal,
       harness,
-      env: io.env,
-      setup: { cwd, ...(layers && { layers }) },
-      commands,
       help: [text(HELP)],
       choose: ({ about = [], ...question }) =>
         ui.choose({ ...question, about: about.map((line) => row(oneLine(line))) }),
       show: (...parts) => this.show({ type: "parts", parts }),
-      async models() {
-        const { usableModels } = await import("../../models/usable-models.ts");
-        return usableModels(settings, io.env);
-      },
       chooseEntry: (session) => ui.chooseEntry(session),
-      async copy(answer) {
-        const { copyText } = await import("../../core/clipboard.ts");
-        // Sequences for the terminal are never written here.
-        return copyText(answer, { env: io.env, platform: process.platform, control: () => false });
-      },
+      // Sequences for the terminal are never written here.
+      control: () => false,
       lines: {
         waiting: () => this.controller.waiting,
         interrupt: () => this.interrupt(signal),
@@ -197,6 +186,6 @@ export class ScreenReaderConversation implements ConversationView {
           return draft;
         },
       },
-    };
+    });
   }
 }

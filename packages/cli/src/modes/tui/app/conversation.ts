@@ -1,20 +1,27 @@
-import { type Clock, errorMessage } from "@gyre/ai";
-import { type ApprovalAnswer, type ApprovalRequest } from "@gyre/tools";
+import { type Clock, errorMessage, THINKING_LEVELS } from "@gyre/ai";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type PermissionMode,
+  ruleFor,
+} from "@gyre/tools";
 import type { CommandPart, OpenRequest, Question } from "../../../conversation/command.ts";
 import { ConversationController } from "../../../conversation/controller.ts";
 import type { ConversationItem, ConversationView } from "../../../conversation/view.ts";
 import type { Io } from "../../../core/io.ts";
 import type { Harness } from "../../../harness/harness.ts";
 import type { Setup } from "../../../harness/setup.ts";
-import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
+import {
+  createSlashContext,
+  type SlashCommand,
+  type SlashContext,
+} from "../../../slash-commands/command-context.ts";
 import { keyTable } from "../../../slash-commands/help.ts";
 import { partsMarkdown } from "../../../text/markdown-text.ts";
 import { oneLine } from "../../../text/shown-text.ts";
-import { askPermission } from "./ask-permission.ts";
 import type { FooterFacts } from "./footer.ts";
 import { formatKey, type Key } from "../terminal/key.ts";
 import { createErrorBlock } from "../transcript/message-blocks.ts";
-import { cycleThinking, cycleMode } from "./next-setting.ts";
 import { fitRow, type Row, row } from "../terminal/row.ts";
 import { Spinner } from "./spinner.ts";
 import { waitingRows, workingRow } from "./status.ts";
@@ -28,6 +35,8 @@ const LEAVE_MS = 2_000;
 /** After a longer run the user is notified. */
 const NOTIFY_AFTER_MS = 5_000;
 const BELL = "\x07";
+/** The modes that Shift+Tab selects one after the other. */
+const MODES: readonly PermissionMode[] = ["ask", "auto-edit", "plan"];
 
 export interface TerminalConversationOptions {
   window: Window;
@@ -133,9 +142,11 @@ export class TerminalConversation implements ConversationView {
       case "ctrl+o":
         return this.#options.transcript.expand();
       case "shift+tab":
-        return this.#changeSetting(cycleMode);
+        return this.#changeSetting((harness) => harness.setMode(findNext(MODES, harness.mode)));
       case "ctrl+t":
-        return this.#changeSetting(cycleThinking);
+        return this.#changeSetting((harness) =>
+          harness.setThinking(findNext(THINKING_LEVELS, harness.agent.state.thinkingLevel)),
+        );
       default:
     }
   }
@@ -174,9 +185,26 @@ export class TerminalConversation implements ConversationView {
     }
   }
 
-  ask(request: ApprovalRequest, cwd: string): Promise<ApprovalAnswer | undefined> {
+  async ask(request: ApprovalRequest, cwd: string): Promise<ApprovalAnswer | undefined> {
     this.#notify("gyre asks for permission");
-    return askPermission(request, { ...this.#options, cwd });
+    const { clock, theme, transcript, window } = this.#options;
+    const { PermissionPanel } = await import("../panels/permission.ts");
+    const { callId, signal } = request;
+    if (signal?.aborted) return undefined;
+    const rule = ruleFor(request);
+    const now = (): number => clock.now();
+    const options = { theme, cwd, now, ...(rule !== undefined && { rule }) };
+    const panel = new PermissionPanel(request, options);
+    // An aborted call needs no answer.
+    const withdraw = (): void => window.withdraw(panel);
+    signal?.addEventListener("abort", withdraw, { once: true });
+    const answered = transcript.asks(callId);
+    try {
+      return await window.open(panel);
+    } finally {
+      answered();
+      signal?.removeEventListener("abort", withdraw);
+    }
   }
 
   edit(text: string): void {
@@ -204,32 +232,19 @@ export class TerminalConversation implements ConversationView {
   }
 
   #commandContext(harness: Harness, signal: AbortSignal): SlashContext {
-    const { commands, io, setup, theme, window } = this.#options;
-    const { cwd, layers, settings } = setup();
-    return {
+    const { theme, window } = this.#options;
+    return createSlashContext(this.#options, {
       signal,
       harness,
-      env: io.env,
-      setup: { cwd, ...(layers && { layers }) },
-      commands,
       help: [keyTable()],
       choose: (question) => window.choose(this.#toPanel(question)),
       show: (...parts) => this.#showParts(parts),
-      async models() {
-        const { usableModels } = await import("../../../models/usable-models.ts");
-        return usableModels(settings, io.env);
-      },
       async chooseEntry(session) {
         const { TreePanel } = await import("../panels/tree.ts");
         return window.open(new TreePanel({ session, theme, changed: () => window.draw() }));
       },
-      async copy(text) {
-        const { copyText } = await import("../../../core/clipboard.ts");
-        const { env } = io;
-        const control = (sequence: string): boolean => !signal.aborted && window.control(sequence);
-        return copyText(text, { env, platform: process.platform, control });
-      },
-    };
+      control: (sequence) => !signal.aborted && window.control(sequence),
+    });
   }
 
   #toPanel<T>({ about = [], ...question }: Question<T>) {
@@ -299,4 +314,9 @@ export class TerminalConversation implements ConversationView {
     const { theme, window } = this.#options;
     window.show(createErrorBlock(theme, errorMessage(error)));
   }
+}
+
+/** The item after the current one; the first follows the last. */
+function findNext<T>(all: readonly T[], current: T): T {
+  return all[(all.indexOf(current) + 1) % all.length] ?? current;
 }

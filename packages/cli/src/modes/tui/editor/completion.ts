@@ -177,9 +177,7 @@ function rankByName<T>(query: string, things: readonly T[], getName: (thing: T) 
   const byName = new Map<string, T[]>();
   for (const thing of things) {
     const name = getName(thing);
-    const same = byName.get(name);
-    if (same) same.push(thing);
-    else byName.set(name, [thing]);
+    byName.set(name, [...(byName.get(name) ?? []), thing]);
   }
   return fuzzyRank(query, [...byName.keys()], MAX_CHOICES).flatMap(
     (name) => byName.get(name) ?? [],
@@ -188,14 +186,11 @@ function rankByName<T>(query: string, things: readonly T[], getName: (thing: T) 
 
 /** The completions of the editor: commands, their arguments, and files. */
 export function createCompletions(sources: CompletionSources): Completions {
-  const all = [completeCommand, completeRest, completeMention, completeShell];
   return {
-    for(text, cursor) {
-      for (const complete of all) {
-        const request = complete(sources, text, cursor);
-        if (request) return request;
-      }
-      return undefined;
-    },
+    for: (text, cursor) =>
+      completeCommand(sources, text, cursor) ??
+      completeRest(sources, text, cursor) ??
+      completeMention(sources, text, cursor) ??
+      completeShell(sources, text, cursor),
   };
 }

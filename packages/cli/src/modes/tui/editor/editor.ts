@@ -38,42 +38,28 @@ const NONE: EditorAction = { type: "none" };
 const REDRAW: EditorAction = { type: "redraw" };
 
 /** Keys that move the cursor or remove something. */
-const MOVES: Readonly<Record<string, Motion>> = {
-  left: "left",
-  right: "right",
-  home: "lineStart",
-  end: "lineEnd",
-  "ctrl+b": "left",
-  "ctrl+f": "right",
-  "ctrl+a": "lineStart",
-  "ctrl+e": "lineEnd",
-  "ctrl+left": "wordLeft",
-  "ctrl+right": "wordRight",
-  "alt+left": "wordLeft",
-  "alt+right": "wordRight",
-  "alt+b": "wordLeft",
-  "alt+f": "wordRight",
-  "ctrl+home": "textStart",
-  "ctrl+end": "textEnd",
-  "alt+<": "textStart",
-  "alt+>": "textEnd",
-};
-const ERASES: Readonly<Record<string, Motion>> = {
-  backspace: "left",
-  delete: "right",
-  "shift+backspace": "left",
-  "ctrl+d": "right",
-};
-const KILLS: Readonly<Record<string, Motion>> = {
-  "ctrl+w": "blankLeft",
-  "alt+backspace": "wordLeft",
-  "ctrl+backspace": "wordLeft",
-  "alt+d": "wordRight",
-  "alt+delete": "wordRight",
-  "ctrl+delete": "wordRight",
-  "ctrl+u": "lineStart",
-  "ctrl+k": "lineEnd",
-};
+const MOVES = bindKeys(
+  ["left", "left ctrl+b"],
+  ["right", "right ctrl+f"],
+  ["lineStart", "home ctrl+a"],
+  ["lineEnd", "end ctrl+e"],
+  ["wordLeft", "ctrl+left alt+left alt+b"],
+  ["wordRight", "ctrl+right alt+right alt+f"],
+  ["textStart", "ctrl+home alt+<"],
+  ["textEnd", "ctrl+end alt+>"],
+);
+const ERASES = bindKeys(["left", "backspace shift+backspace"], ["right", "delete ctrl+d"]);
+const KILLS = bindKeys(
+  ["blankLeft", "ctrl+w"],
+  ["wordLeft", "alt+backspace ctrl+backspace"],
+  ["wordRight", "alt+d alt+delete ctrl+delete"],
+  ["lineStart", "ctrl+u"],
+  ["lineEnd", "ctrl+k"],
+);
+
+function bindKeys(...all: readonly (readonly [Motion, string])[]): ReadonlyMap<string, Motion> {
+  return new Map(all.flatMap(([motion, keys]) => keys.split(" ").map((key) => [key, motion])));
+}
 
 /** Edits a prompt: lines, earlier prompts, completions, pastes as signs. */
 export class Editor {
@@ -132,19 +118,13 @@ export class Editor {
   take(event: TerminalEvent): EditorAction {
     if (event.type === "position") return NONE;
     if (this.#search) return this.#takeSearch(this.#search, event);
-    if (event.type === "text") {
-      this.#isWalking = false;
-      this.#buffer.insert(removeSigns(event.text), "typed");
-      this.#complete();
-      return REDRAW;
-    }
-    if (event.type === "paste") {
-      this.#isWalking = false;
-      this.#paste(removeSigns(event.text));
-      this.#list.close();
-      return REDRAW;
-    }
-    return this.#takeKey(event);
+    if (event.type === "key") return this.#takeKey(event);
+    this.#isWalking = false;
+    const text = removeSigns(event.text);
+    if (event.type === "text") return this.#applyEdit(() => this.#buffer.insert(text, "typed"));
+    this.#paste(text);
+    this.#list.close();
+    return REDRAW;
   }
 
   #takeKey(key: Key): EditorAction {
@@ -206,16 +186,16 @@ export class Editor {
   /** Undefined for a key that the editor does not handle. */
   #edit(name: string): EditorAction | undefined {
     const buffer = this.#buffer;
-    const move = MOVES[name];
+    const move = MOVES.get(name);
     if (move) {
       buffer.move(move);
       if (this.#list.isOpen) this.#complete();
       return REDRAW;
     }
     if (name === "ctrl+d" && this.isEmpty) return undefined;
-    const erase = ERASES[name];
+    const erase = ERASES.get(name);
     if (erase) return this.#applyEdit(() => buffer.erase(erase));
-    const kill = KILLS[name];
+    const kill = KILLS.get(name);
     if (kill) return this.#applyEdit(() => buffer.kill(kill));
     switch (name) {
       case "enter":

@@ -35,7 +35,7 @@ export function fuzzyRank(query: string, items: readonly string[], limit: number
   return best.map(({ item }) => item);
 }
 
-function toCodes(query: string): number[] {
+export function toCodes(query: string): number[] {
   // Spaces only separate the words of a query.
   const letters = query.replaceAll(" ", "");
   return Array.from({ length: letters.length }, (_, index) => letters.charCodeAt(index));
@@ -48,7 +48,7 @@ function foldCase(text: string): string {
 }
 
 /** A quick check that rejects most texts. */
-function containsInOrder(hay: string, needle: readonly number[]): boolean {
+export function containsInOrder(hay: string, needle: readonly number[]): boolean {
   let found = 0;
   const count = needle.length;
   let wanted = needle[0];

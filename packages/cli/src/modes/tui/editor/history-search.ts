@@ -1,6 +1,7 @@
 import { shownText } from "../../../text/shown-text.ts";
-import { splitClusters, measureWidth } from "../../../text/width.ts";
+import { measureWidth } from "../../../text/width.ts";
 import { listRows } from "./completion-list.ts";
+import { removeLast } from "./line-input.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitRow, row, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -54,12 +55,7 @@ export class HistorySearch {
       case "ctrl+s":
         return this.#move(-1);
       case "backspace":
-        this.#search(
-          splitClusters(this.#query)
-            .slice(0, -1)
-            .map(({ text }) => text)
-            .join(""),
-        );
+        this.#search(removeLast(this.#query));
         return { type: "redraw" };
       case "ctrl+u":
         this.#search("");

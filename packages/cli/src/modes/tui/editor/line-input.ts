@@ -1,4 +1,4 @@
-import { splitClusters, measureWidth } from "../../../text/width.ts";
+import { measureWidth, splitClusters, takeClusters } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 
 /** Input beyond this length is ignored. */
@@ -106,21 +106,14 @@ export function fitAroundCursor(
   let from = 0;
   while (cursor > room && from < shown.length) cursor -= shown[from++]?.width ?? 0;
   shown = [...shown.slice(from), ...splitClusters(text.slice(before.length))];
-  let width = 0;
-  let kept = "";
-  for (const cluster of shown) {
-    width += cluster.width;
-    if (width > room) break;
-    kept += cluster.text;
-  }
-  return { text: kept, cursor };
+  return { text: takeClusters(shown, room).join(""), cursor };
 }
 
 function findLastCluster(text: string): string {
   return splitClusters(text).at(-1)?.text ?? "";
 }
 
-function removeLast(text: string): string {
+export function removeLast(text: string): string {
   return text.slice(0, text.length - findLastCluster(text).length);
 }
 

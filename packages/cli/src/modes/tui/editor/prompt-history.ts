@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { type Clock, errorMessage } from "@gyre/ai";
+import { type Clock, errorMessage, toRecord } from "@gyre/ai";
 import { logFile } from "../../../core/log-file.ts";
 import type { Environment } from "../../../core/io.ts";
 
@@ -127,13 +127,10 @@ function shorten(path: string, text: string): void {
 
 /** The prompt of a line; undefined where the line is damaged or belongs to another folder. */
 function parsePrompt(line: string, cwd: string): string | undefined {
-  let parsed: unknown;
   try {
-    parsed = JSON.parse(line);
+    const { cwd: folder, text } = toRecord(JSON.parse(line));
+    return folder === cwd && typeof text === "string" ? text : undefined;
   } catch {
     return undefined;
   }
-  if (typeof parsed !== "object" || parsed === null) return undefined;
-  if (!("cwd" in parsed) || parsed.cwd !== cwd) return undefined;
-  return "text" in parsed && typeof parsed.text === "string" ? parsed.text : undefined;
 }

@@ -1,10 +1,12 @@
 import { listCalls, isLlmMessage } from "@gyre/agent";
 import {
   addUsage,
+  errorMessage,
   type AssistantContent,
   type AssistantMessage,
   type ImageContent,
   outcomeOf,
+  toRecord,
   type ToolCall,
   type ToolResultMessage,
   type Usage,
@@ -122,12 +124,8 @@ function listShownIds(session: Session): number[] {
   return session.findBranch().filter((id) => shown.has(id));
 }
 
-async function readEntry(session: Session, id: number): Promise<Entry | Error> {
-  try {
-    return await session.read(id);
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
-  }
+function readEntry(session: Session, id: number): Promise<Entry | Error> {
+  return session.read(id).catch((error: unknown) => new Error(errorMessage(error)));
 }
 
 function section(kind: string, inside: string): string {
@@ -151,9 +149,10 @@ function promptHtml(text: string): string {
 }
 
 function answerHtml({ message, results }: AnswerWithResults): string {
-  const { errorMessage, model, provider, usage } = message;
+  const { model, provider, usage } = message;
   const parts = message.content.map((block) => blockHtml(block, results));
-  if (errorMessage !== undefined) parts.push(`<p class="failed">${htmlText(errorMessage)}</p>`);
+  const error = message.errorMessage;
+  if (error !== undefined) parts.push(`<p class="failed">${htmlText(error)}</p>`);
   const name = htmlText(oneLine(`${provider}/${model}`));
   const used = `<p class="usage">${htmlText(usageDetails(usage))}</p>`;
   return section("assistant", `<h2>${name}</h2>${parts.join("")}${used}`);
@@ -216,10 +215,9 @@ function argumentsHtml({ arguments: given, rawArguments }: ToolCall): string {
 
 /** The unified diffs in the details of tools that change files. */
 function findDiffs(details: unknown): string[] {
-  if (typeof details !== "object" || details === null) return [];
-  if ("diff" in details && typeof details.diff === "string") return [details.diff];
-  if ("files" in details && Array.isArray(details.files)) return details.files.flatMap(findDiffs);
-  return [];
+  const { diff, files } = toRecord(details);
+  if (typeof diff === "string") return [diff];
+  return Array.isArray(files) ? files.flatMap(findDiffs) : [];
 }
 
 function diffHtml(diff: string): string {

@@ -360,12 +360,3 @@ const BY_NAME: ReadonlyMap<string, Language> = new Map(
 export function findLanguage(name: string): Language | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
-
-/** The name of the language of a file, by its path; undefined where it is unknown. */
-export function languageOfPath(path: string): string | undefined {
-  const file = path.slice(path.search(/[^/\\]*$/)).toLowerCase();
-  const ending = file.slice(file.lastIndexOf(".") + 1);
-  if (BY_NAME.has(ending)) return ending;
-  const beginning = file.split(".", 1)[0] ?? "";
-  return beginning === "dockerfile" ? beginning : undefined;
-}

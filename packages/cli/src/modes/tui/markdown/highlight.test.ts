@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createHighlighter, languageOfPath, MAX_LINE_CHARS } from "./highlight.ts";
+import { createHighlighter, MAX_LINE_CHARS } from "./highlight.ts";
 import { textOfRow } from "../terminal/row.ts";
 import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 
@@ -107,17 +107,5 @@ describe("highlighting", () => {
     const long = "a".repeat(MAX_LINE_CHARS + 1);
     expect(highlight(long)).toEqual([{ text: long, style: "" }]);
     expect(highlight("ends */")[0]).toEqual({ text: "ends */", style: before?.style });
-  });
-
-  it("names the language of a file", () => {
-    const paths = ["src/a.TS", "b.py", "Dockerfile", "c/Makefile", "d.unknown", "e"];
-    expect(paths.map(languageOfPath)).toEqual([
-      "ts",
-      "py",
-      "dockerfile",
-      "makefile",
-      undefined,
-      undefined,
-    ]);
   });
 });

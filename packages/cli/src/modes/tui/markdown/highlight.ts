@@ -2,8 +2,6 @@ import { type Enclosure, type Language, findLanguage } from "./highlight-languag
 import type { Span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
-export { languageOfPath } from "./highlight-languages.ts";
-
 /** A longer line stays plain: some patterns take quadratic time. */
 export const MAX_LINE_CHARS = 2_000;
 

@@ -103,7 +103,15 @@ function lexSource(source: string): readonly MarkedToken[] {
   }
 }
 
-/** What to show of a block; undefined: nothing. A list counts from `number`, if given. */
+interface TreeContext {
+  readonly look: Look;
+  /** How many lists and quotes are around. */
+  readonly depth: number;
+  /** The number of the first item of a list, in place of its own. */
+  readonly number?: number | undefined;
+}
+
+/** The node of a block; undefined where it shows nothing. A list counts from `number`, if given. */
 export function buildNode(
   { token, start, end }: LexedBlock,
   source: string,
@@ -111,128 +119,136 @@ export function buildNode(
   look: Look,
   number?: number,
 ): Node | undefined {
-  return new TreeBuilder(look, 0).node(
-    token,
-    source.slice(start, end),
-    shiftPlaces(places, start),
-    number,
-  );
+  const context = { look, depth: 0, number };
+  return readNode(token, source.slice(start, end), shiftPlaces(places, start), context);
 }
 
-class TreeBuilder {
-  readonly #look: Look;
-  readonly #depth: number;
-
-  constructor(look: Look, depth: number) {
-    this.#look = look;
-    this.#depth = depth;
-  }
-
-  node(token: MarkedToken, raw: string, places: Places, number?: number): Node | undefined {
-    const { style, theme } = this.#look;
-    const at = places(0);
-    switch (token.type) {
-      case "code":
-        return parseCode(raw, places, this.#look);
-      case "hr":
-        return { type: "rule", at };
-      case "heading":
-        return this.#heading(token, raw, places);
-      case "list":
-        if (this.#depth >= MAX_DEPTH) break;
-        return this.#list(token, raw, places, number);
-      case "blockquote": {
-        if (this.#depth >= MAX_DEPTH) break;
-        const inner = createInnerPlaces(token.text, token.raw, places);
-        const children = new TreeBuilder(this.#look, this.#depth + 1).children(token.text, inner);
-        return children.length > 0 ? { type: "quote", at, children } : undefined;
-      }
-      case "table":
-        return this.#table(token, raw, places);
-      case "html":
-        break;
-      default: {
-        const lead = Math.max(0, raw.search(/\S/));
-        const text = raw.slice(lead);
-        return textNode(at, readInline(text, shiftPlaces(places, lead), { theme, style }));
-      }
+function readNode(
+  token: MarkedToken,
+  raw: string,
+  places: Places,
+  { look, depth, number }: TreeContext,
+): Node | undefined {
+  const { style, theme } = look;
+  const at = places(0);
+  switch (token.type) {
+    case "code":
+      return parseCode(raw, places, look);
+    case "hr":
+      return { type: "rule", at };
+    case "heading":
+      return readHeading(token, raw, places, look);
+    case "list":
+      if (depth >= MAX_DEPTH) break;
+      return readList(token, raw, places, { look, depth, number });
+    case "blockquote": {
+      if (depth >= MAX_DEPTH) break;
+      const inner = createInnerPlaces(token.text, token.raw, places);
+      const children = readChildren(token.text, inner, { look, depth: depth + 1 });
+      return children.length > 0 ? { type: "quote", at, children } : undefined;
     }
-    return textNode(at, readLiteral(raw, places, style));
-  }
-
-  /** Within a list, empty rows are where they are in the source; elsewhere between all blocks. */
-  children(source: string, places: Places, isList = false): Child[] {
-    const children: Child[] = [];
-    for (const { token, start, end } of lexBlocks(source)) {
-      const node = this.node(token, source.slice(start, end), shiftPlaces(places, start));
-      if (!node) continue;
-      const gap = children.length > 0 && (!isList || hasEmptyLineBefore(source, start));
-      children.push({ node, gap });
+    case "table":
+      return readTable(token, raw, places, look);
+    case "html":
+      break;
+    default: {
+      const lead = Math.max(0, raw.search(/\S/));
+      const text = raw.slice(lead);
+      return textNode(at, readInline(text, shiftPlaces(places, lead), { theme, style }));
     }
-    return children;
   }
+  return textNode(at, readLiteral(raw, places, style));
+}
 
-  #heading({ depth, text }: Tokens.Heading, raw: string, places: Places): Node | undefined {
-    const { style, theme } = this.#look;
-    const at = places(0);
-    const inner = shiftPlaces(places, Math.max(0, raw.indexOf(text)));
-    const units = readInline(text, inner, { theme, style: joinStyles(style, theme.heading) });
-    if (theme.heading !== "") return textNode(at, units);
-    const signs = { text: `${"#".repeat(depth)} `, style, at, step: 1 };
-    return textNode(at, [signs, ...units]);
+/** Within a list, empty rows are where they are in the source; elsewhere between all blocks. */
+function readChildren(
+  source: string,
+  places: Places,
+  context: TreeContext,
+  isList = false,
+): Child[] {
+  const children: Child[] = [];
+  for (const { token, start, end } of lexBlocks(source)) {
+    const node = readNode(token, source.slice(start, end), shiftPlaces(places, start), context);
+    if (!node) continue;
+    const gap = children.length > 0 && (!isList || hasEmptyLineBefore(source, start));
+    children.push({ node, gap });
   }
+  return children;
+}
 
-  #list(list: Tokens.List, raw: string, places: Places, number?: number): Node {
-    const first = number ?? (list.start === "" ? 1 : list.start);
-    const items: ListItem[] = [];
-    let start = 0;
-    for (const item of list.items) {
-      const inner = createInnerPlaces(item.text, item.raw, shiftPlaces(places, start));
-      const builder = new TreeBuilder(this.#look, this.#depth + 1);
-      items.push({
-        at: places(start),
-        marker: formatMarker(item, list.ordered ? first + items.length : undefined),
-        gap: items.length > 0 && hasEmptyLineBefore(raw, start),
-        children: builder.children(item.text, inner, true),
-      });
-      start += item.raw.length;
-    }
-    return { type: "list", at: places(0), items };
-  }
+function readHeading(
+  { depth, text }: Tokens.Heading,
+  raw: string,
+  places: Places,
+  { style, theme }: Look,
+): Node | undefined {
+  const at = places(0);
+  const inner = shiftPlaces(places, Math.max(0, raw.indexOf(text)));
+  const units = readInline(text, inner, { theme, style: joinStyles(style, theme.heading) });
+  if (theme.heading !== "") return textNode(at, units);
+  const signs = { text: `${"#".repeat(depth)} `, style, at, step: 1 };
+  return textNode(at, [signs, ...units]);
+}
 
-  #table({ align, header, rows }: Tokens.Table, raw: string, places: Places): Node {
-    const starts = findLineStarts(raw);
-    const buildRow = (
-      line: number,
-      cells: readonly Tokens.TableCell[],
-      style: string,
-    ): TableRow => {
-      const start = starts[line] ?? raw.length;
-      const end = Math.max(start, (starts[line + 1] ?? raw.length + 1) - 1);
-      const text = raw.slice(start, end);
-      let done = 0;
-      const units = cells.map((cell) => {
-        const found = text.indexOf(cell.text, done);
-        // The source does not contain the text of a cell with escapes: its places are near.
-        const inner = shiftPlaces(places, start + (found < 0 ? done : found));
-        if (found >= 0) done = found + cell.text.length;
-        return readInline(cell.text, inner, { theme: this.#look.theme, style, breaks: true });
-      });
-      return { at: places(start), end: places(end), cells: units };
-    };
-    const { style, theme } = this.#look;
-    const head = buildRow(0, header, joinStyles(style, theme.strong));
-    return {
-      type: "table",
-      at: places(0),
-      end: places(raw.length),
-      // Behind the border above it.
-      header: { ...head, at: head.at + 1 },
-      ruleAt: places(starts[1] ?? raw.length),
-      rows: rows.map((cells, index) => buildRow(index + 2, cells, style)),
-      align,
-    };
+function readList(
+  list: Tokens.List,
+  raw: string,
+  places: Places,
+  { look, depth, number }: TreeContext,
+): Node {
+  const first = number ?? (list.start === "" ? 1 : list.start);
+  const items: ListItem[] = [];
+  let start = 0;
+  for (const item of list.items) {
+    const inner = createInnerPlaces(item.text, item.raw, shiftPlaces(places, start));
+    items.push({
+      at: places(start),
+      marker: formatMarker(item, list.ordered ? first + items.length : undefined),
+      gap: items.length > 0 && hasEmptyLineBefore(raw, start),
+      children: readChildren(item.text, inner, { look, depth: depth + 1 }, true),
+    });
+    start += item.raw.length;
   }
+  return { type: "list", at: places(0), items };
+}
+
+function readTable(
+  { align, header, rows }: Tokens.Table,
+  raw: string,
+  places: Places,
+  { style, theme }: Look,
+): Node {
+  const starts = findLineStarts(raw);
+  const buildRow = (
+    line: number,
+    cells: readonly Tokens.TableCell[],
+    cellStyle: string,
+  ): TableRow => {
+    const start = starts[line] ?? raw.length;
+    const end = Math.max(start, (starts[line + 1] ?? raw.length + 1) - 1);
+    const text = raw.slice(start, end);
+    let done = 0;
+    const units = cells.map((cell) => {
+      const found = text.indexOf(cell.text, done);
+      // The source does not contain the text of a cell with escapes: its places are near.
+      const inner = shiftPlaces(places, start + (found < 0 ? done : found));
+      if (found >= 0) done = found + cell.text.length;
+      return readInline(cell.text, inner, { theme, style: cellStyle, breaks: true });
+    });
+    return { at: places(start), end: places(end), cells: units };
+  };
+  const head = buildRow(0, header, joinStyles(style, theme.strong));
+  return {
+    type: "table",
+    at: places(0),
+    end: places(raw.length),
+    // Behind the border above it.
+    header: { ...head, at: head.at + 1 },
+    ruleAt: places(starts[1] ?? raw.length),
+    rows: rows.map((cells, index) => buildRow(index + 2, cells, style)),
+    align,
+  };
 }
 
 function textNode(at: number, units: readonly Unit[]): TextNode | undefined {

@@ -3,11 +3,11 @@ import { isAbsolute, join } from "node:path";
 import { present } from "@gyre/agent";
 import { type ApprovalRequest, sanitize } from "@gyre/tools";
 import { findPresentation } from "@gyre/tools/catalog";
-import { splitClusters, measureWidth } from "../../../text/width.ts";
+import { measureWidth, splitClusters, takeClusters } from "../../../text/width.ts";
 import { diffTexts, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
-import { type Row, row, span } from "../terminal/row.ts";
+import { type Row, row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
-import { wrapSpans, wrapText } from "../terminal/wrap.ts";
+import { wrapText } from "../terminal/wrap.ts";
 
 /** A longer file is not read: the change is shown alone. */
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -101,20 +101,6 @@ export function fitMiddle(text: string, columns: number): string {
   return `${head.join("")}…${tail.join("")}`;
 }
 
-function takeClusters(
-  clusters: readonly { text: string; width: number }[],
-  room: number,
-): string[] {
-  const taken: string[] = [];
-  let left = room;
-  for (const { text, width } of clusters) {
-    left -= width;
-    if (left < 0) break;
-    taken.push(text);
-  }
-  return taken;
-}
-
 /** The rows that fit, with a count of those in the middle that are left out. */
 export function cutMiddle(
   rows: readonly Row[],
@@ -149,10 +135,7 @@ export function safeLine(text: string): string {
 }
 
 function commandRows(text: string, { accent }: Theme, columns: number): Row[] {
-  return wrapSpans([span(safeText(text))], columns, {
-    first: [span("$ ", accent)],
-    rest: [span("  ")],
-  }).map((wrapped) => wrapped.row);
+  return wrapText(safeText(text), columns, "", { first: row("$ ", accent), rest: row("  ") });
 }
 
 function getLineStyle(type: "patch" | "arguments", line: string, theme: Theme): string {

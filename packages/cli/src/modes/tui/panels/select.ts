@@ -1,11 +1,12 @@
 import type { TerminalEvent } from "../terminal/key.ts";
+import { containsInOrder, toCodes } from "../editor/fuzzy.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Choice, Panel, PanelAnswer, PanelView, PanelQuestion } from "../ui/ui.ts";
-import { wrapSpans } from "../terminal/wrap.ts";
+import { wrapRows } from "../terminal/wrap.ts";
 
 const SIGN = "› ";
 const NO_SIGN = "  ";
@@ -162,7 +163,7 @@ export class SelectPanel<T> implements Panel<T> {
     const loose: Choice<T>[] = [];
     for (const { choice, text } of this.#candidates) {
       if (words.every((word) => text.includes(word))) exact.push(choice);
-      else if (words.every((word) => hasInOrder(text, word))) loose.push(choice);
+      else if (words.every((word) => containsInOrder(text, toCodes(word)))) loose.push(choice);
     }
     this.#found = [...exact, ...loose];
     this.#marked = 0;
@@ -170,9 +171,7 @@ export class SelectPanel<T> implements Panel<T> {
   }
 
   #about(columns: number, room: number): Row[] {
-    const rows = (this.#question.about ?? []).flatMap((each) =>
-      wrapSpans(each, columns).map((part) => part.row),
-    );
+    const rows = (this.#question.about ?? []).flatMap((each) => wrapRows(each, columns));
     const listRows = Math.min(MIN_LIST_ROWS, Math.max(1, this.#question.choices.length));
     const free = Math.max(0, room - listRows);
     if (rows.length <= free) return rows;
@@ -242,13 +241,4 @@ function truncateText(text: string, columns: number): string {
 
 function clamp(index: number, length: number): number {
   return Math.max(0, Math.min(index, length - 1));
-}
-
-function hasInOrder(text: string, letters: string): boolean {
-  let at = -1;
-  for (const letter of letters) {
-    at = text.indexOf(letter, at + 1);
-    if (at < 0) return false;
-  }
-  return true;
 }

@@ -5,7 +5,7 @@ import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import { fitRow, type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Panel, PanelAnswer, PanelView } from "../ui/ui.ts";
-import { wrapSpans } from "../terminal/wrap.ts";
+import { wrapRows } from "../terminal/wrap.ts";
 
 const SIGN = "› ";
 const DOT = "•";
@@ -42,7 +42,7 @@ export class TextPanel implements Panel<string> {
     const foot =
       rows < ROWS_FOR_HINT ? [] : [row("Enter to take it · Esc to leave", this.#theme.dim)];
     const room = rows - head.length - foot.length - 1;
-    const more = about.flatMap((each) => wrapSpans(each, columns).map((part) => part.row));
+    const more = about.flatMap((each) => wrapRows(each, columns));
     const above = [...head, ...more.slice(0, room)];
     const { text, cursor } = fitAroundCursor(
       ...this.#maskSecret(),

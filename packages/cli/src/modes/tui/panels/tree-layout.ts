@@ -46,9 +46,7 @@ export function buildMessageTree(entries: readonly EntryInfo[], leaf: number | n
     if (type !== "message") continue;
     parents.set(id, parentId);
     above.set(id, before);
-    const siblings = children.get(before);
-    if (siblings) siblings.push(id);
-    else children.set(before, [id]);
+    children.set(before, [...(children.get(before) ?? []), id]);
   }
   const current = leaf === null ? ROOT : (nearest.get(leaf) ?? ROOT);
   const path = new Set<number>();

@@ -218,7 +218,8 @@ export class TreePanel implements Panel<TreeChoice> {
     const above = this.#listVisible(this.#marked - 1, -1, room);
     const below = this.#listVisible(this.#marked + 1, 1, room);
     const isMarkedSeen = this.#isVisible(this.#marked) === true;
-    this.#texts.request(this.#listUnread(room));
+    const unreadAbove = this.#listUnread(this.#marked, -1, room);
+    this.#texts.request([...unreadAbove, ...this.#listUnread(this.#marked + 1, 1, room)]);
     if (!isMarkedSeen) return [row("  Reading…", dim)].slice(0, room);
     const half = Math.floor((room - 1) / 2);
     const down = Math.min(below.length, Math.max(half, room - 1 - above.length));
@@ -246,14 +247,8 @@ export class TreePanel implements Panel<TreeChoice> {
     return seen;
   }
 
-  /** The messages to read for the screen, those near the mark first. */
-  #listUnread(room: number): number[] {
-    const up = this.#listUnreadFrom(this.#marked, -1, room);
-    const down = this.#listUnreadFrom(this.#marked + 1, 1, room);
-    return [...up, ...down];
-  }
-
-  #listUnreadFrom(from: number, step: 1 | -1, room: number): number[] {
+  /** The messages to read for the screen, from an index on in one direction. */
+  #listUnread(from: number, step: 1 | -1, room: number): number[] {
     const ids: number[] = [];
     let seen = 0;
     for (let at = from; seen + ids.length < room; at += step) {

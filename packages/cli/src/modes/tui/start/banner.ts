@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { sep } from "node:path";
 import { oneLine } from "../../../text/shown-text.ts";
-import { splitClusters, measureWidth } from "../../../text/width.ts";
+import { measureWidth, splitClusters, takeClusters } from "../../../text/width.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
@@ -65,13 +65,10 @@ function replaceHome(folder: string, home: string): string {
 /** The end of a path, from the beginning of a name where one fits. */
 function shortenFolder(folder: string, columns: number): string {
   if (measureWidth(folder) <= columns) return folder;
-  let kept = "";
-  let left = columns - 1;
-  for (const { text, width } of splitClusters(folder).reverse()) {
-    left -= width;
-    if (left < 0) break;
-    kept = text + kept;
-  }
+  const clusters = splitClusters(folder).reverse();
+  const kept = takeClusters(clusters, columns - 1)
+    .reverse()
+    .join("");
   const name = kept.indexOf(sep);
   return `…${name > 0 ? kept.slice(name) : kept}`;
 }

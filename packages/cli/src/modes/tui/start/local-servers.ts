@@ -1,3 +1,4 @@
+import { toRecord } from "@gyre/ai";
 import { httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
 import { shownText } from "../../../text/shown-text.ts";
@@ -169,8 +170,7 @@ function readList(value: unknown, name: string): readonly unknown[] {
 }
 
 function readField(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Object.entries(value).find(([key]) => key === name)?.[1];
+  return toRecord(value)[name];
 }
 
 /** The address of the environment if it is on this machine, else the default ones. */

@@ -88,15 +88,6 @@ function formatModelNames({ models, service }: LocalServer): string {
   return names.join(", ") + (models.length > NAMED_MODELS ? " …" : "");
 }
 
-/** Asks for one of the models of a server. */
-function serverQuestion({ models, name, service }: LocalServer): PanelQuestion<string> {
-  return {
-    title: `Which model of ${name}?`,
-    choices: models.map((value) => ({ value, label: value.slice(service.length + 1) })),
-    filter: true,
-  };
-}
-
 /** The services that need one key. */
 export async function listKeyServices(): Promise<KeyService[]> {
   const { SERVICES } = await import("@gyre/ai/providers");
@@ -105,20 +96,6 @@ export async function listKeyServices(): Promise<KeyService[]> {
   return SERVICES.filter(({ id, keyEnv }) => order.includes(id) && keyEnv.length > 0)
     .sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
     .map(({ id, keyEnv, name }) => ({ id, name, variables: keyEnv }));
-}
-
-/** Asks for the service of a key. */
-function serviceQuestion(services: readonly KeyService[]): PanelQuestion<KeyService> {
-  return {
-    title: "A key for which service?",
-    choices: services.map((value) => ({
-      value,
-      label: value.name,
-      detail: value.id,
-      search: value.id,
-    })),
-    filter: true,
-  };
 }
 
 /**
@@ -189,9 +166,11 @@ export async function askForModel(context: NoKeyContext): Promise<ModelChoice> {
         ui.say(`This is a ${SCRIPTED_LABEL}.`);
         return { type: "scripted" };
       case "server": {
-        const { models, variables } = answer.server;
-        const [only] = models;
-        const name = models.length === 1 ? only : await ui.choose(serverQuestion(answer.server));
+        const { models, service, variables } = answer.server;
+        const choices = models.map((value) => ({ value, label: value.slice(service.length + 1) }));
+        const title = `Which model of ${answer.server.name}?`;
+        const name =
+          models.length === 1 ? models[0] : await ui.choose({ title, choices, filter: true });
         if (name !== undefined) return { type: "model", name, variables };
         break;
       }
@@ -207,7 +186,12 @@ export async function askForModel(context: NoKeyContext): Promise<ModelChoice> {
 
 /** Returns whether a key was stored. */
 async function askForKey({ askSecret, env, ui }: NoKeyContext): Promise<boolean> {
-  const service = await ui.choose(serviceQuestion(await listKeyServices()));
+  const services = await listKeyServices();
+  const service = await ui.choose({
+    title: "A key for which service?",
+    choices: services.map((value) => ({ value, label: value.name, detail: value.id })),
+    filter: true,
+  });
   if (!service) return false;
   const key = await askSecret(`Key for ${service.name} (not shown)`);
   if (key === undefined || key.trim() === "") return false;

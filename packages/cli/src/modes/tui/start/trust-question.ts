@@ -7,10 +7,10 @@ import type { TrustOffer } from "../../../settings/trust-offer.ts";
 import type { Trust } from "../../../settings/trust.ts";
 import type { Environment } from "../../../core/io.ts";
 import { type Block, cacheRows } from "../ui/block.ts";
-import type { Row } from "../terminal/row.ts";
+import { type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Choice, PanelQuestion } from "../ui/ui.ts";
-import { wrapSpans, wrapText } from "../terminal/wrap.ts";
+import { wrapRows, wrapText } from "../terminal/wrap.ts";
 import type { FolderTrust } from "./banner.ts";
 
 /** `always`: from now on, until a file changes. `leave`: the folder's files are not used. */
@@ -154,11 +154,11 @@ function describeFiles(
   const files = asked.flatMap(({ offer, was }) => {
     const name = oneLine(relative(from, offer.path));
     const spans = [
-      { text: name, style: theme.strong },
-      ...(was === "changed" ? [{ text: " (changed)", style: theme.warning }] : []),
-      { text: `: ${offer.powers.join(", ")}`, style: "" },
+      span(name, theme.strong),
+      ...(was === "changed" ? [span(" (changed)", theme.warning)] : []),
+      span(`: ${offer.powers.join(", ")}`),
     ];
-    return wrapSpans(spans, columns, { rest: [{ text: "  ", style: "" }] }).map(({ row }) => row);
+    return wrapRows(spans, columns, { rest: row("  ") });
   });
   return [...files, ...(problem === undefined ? [] : wrapText(problem, columns, theme.warning))];
 }

@@ -78,6 +78,11 @@ export function wrapSpans(
   return rows;
 }
 
+/** The rows without their offsets. */
+export function wrapRows(spans: readonly Span[], columns: number, options?: WrapOptions): Row[] {
+  return wrapSpans(spans, columns, options).map(({ row }) => row);
+}
+
 /** The rows of a text in one style. */
 export function wrapText(
   text: string,
@@ -85,7 +90,7 @@ export function wrapText(
   style = "",
   options: WrapOptions = {},
 ): Row[] {
-  return wrapSpans([{ text, style }], columns, options).map(({ row }) => row);
+  return wrapRows([{ text, style }], columns, options);
 }
 
 /** Words, each with the spaces before it. In scripts without spaces each character is a word. */

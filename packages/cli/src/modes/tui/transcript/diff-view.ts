@@ -2,7 +2,7 @@ import { shownText } from "../../../text/shown-text.ts";
 import { findCommonParts, splitParts } from "./line-diff.ts";
 import { fitRow, joinStyles, type Row, row, type Span, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
-import { wrapSpans } from "../terminal/wrap.ts";
+import { wrapRows } from "../terminal/wrap.ts";
 
 /** The most rows of a diff; the lines without room are counted. */
 export const MAX_DIFF_ROWS = 20;
@@ -110,10 +110,10 @@ function lineRows(
     other === undefined
       ? [span(text, style)]
       : markChanges(text, shown(other.slice(0, most)), style, theme);
-  return wrapSpans(spans, columns, {
+  return wrapRows(spans, columns, {
     first: [span(`${margin}${number}`, theme.dim), span(`${SIGNS[line.type]} `, style)],
     rest: [span(`${blank}  `)],
-  }).map((wrapped) => wrapped.row);
+  });
 }
 
 const SIGNS = { added: "+", removed: "-", same: " " } as const;
@@ -133,14 +133,10 @@ function markChanges(text: string, other: string, style: string, theme: Theme): 
 
 /** Counts added and removed lines. */
 export function countChanges(files: readonly DiffFile[]): { added: number; removed: number } {
-  let [added, removed] = [0, 0];
-  for (const { lines } of files) {
-    for (const { type } of lines) {
-      if (type === "added") added += 1;
-      else if (type === "removed") removed += 1;
-    }
-  }
-  return { added, removed };
+  const types = files.flatMap(({ lines }) => lines.map(({ type }) => type));
+  const count = (wanted: DiffLine["type"]): number =>
+    types.filter((type) => type === wanted).length;
+  return { added: count("added"), removed: count("removed") };
 }
 
 const PLACE = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;

@@ -11,12 +11,19 @@ import { ToolBlock } from "./tool-block.ts";
 
 type Part = AnswerBlock | ThinkingBlock | ToolBlock;
 
-export interface PartsOptions {
+export interface TranscriptOptions {
   theme: Theme;
+  /** Paths below it are shown relative to it. */
   cwd: string;
+  /** Milliseconds. */
   now: () => number;
+  /** Formats code with the tool of its language. */
   format?: Format;
+  /** Called when something has to be drawn. */
   changed: () => void;
+}
+
+export interface PartsOptions extends TranscriptOptions {
   /** Adds a block below the others. */
   add: (block: Block) => void;
   isExpanded: () => boolean;
@@ -44,16 +51,12 @@ export class MessageParts {
     this.#isOpen = true;
     switch (event.type) {
       case "text_start":
-        this.#answerAt(event.contentIndex);
-        return "writing";
       case "text_delta":
-        this.#answerAt(event.contentIndex)?.feed(event.delta);
+        this.#answerAt(event.contentIndex)?.feed("delta" in event ? event.delta : "");
         return "writing";
       case "thinking_start":
-        this.#thoughtAt(event.contentIndex);
-        return "thinking";
       case "thinking_delta":
-        this.#thoughtAt(event.contentIndex)?.feed(event.delta);
+        this.#thoughtAt(event.contentIndex)?.feed("delta" in event ? event.delta : "");
         return "thinking";
       case "text_end":
       case "thinking_end": {
@@ -65,7 +68,7 @@ export class MessageParts {
       case "toolcall_delta": {
         const block = event.partial.content[event.contentIndex];
         if (block?.type !== "toolCall") return undefined;
-        const delta = event.type === "toolcall_delta" ? event.delta : "";
+        const delta = "delta" in event ? event.delta : "";
         this.#callAt(event.contentIndex, block.name)?.arrive(block.name, block.arguments, delta);
         return "writing";
       }

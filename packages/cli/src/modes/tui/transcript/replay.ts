@@ -6,16 +6,11 @@ import type { Transcript } from "./transcript.ts";
 /** Messages that are shown when a session is resumed. */
 const MAX_REPLAYED_MESSAGES = 40;
 
-export interface ReplayOptions {
-  /** Default `MAX_REPLAYED_MESSAGES`. */
-  maxMessages?: number;
-}
-
 /** Shows the end of a conversation. Earlier messages are only counted. */
 export function replay(
   messages: readonly AgentMessage[],
   transcript: Transcript,
-  { maxMessages = MAX_REPLAYED_MESSAGES }: ReplayOptions = {},
+  maxMessages: number = MAX_REPLAYED_MESSAGES,
 ): void {
   const first = Math.max(0, messages.length - maxMessages);
   if (first > 0) {
@@ -51,13 +46,5 @@ export function replay(
     }
   }
   // Ends calls without a result.
-  transcript.handle({
-    type: "agent_end",
-    messages: [],
-    stop: "done",
-    turns: 0,
-    usage: {},
-    undelivered: [],
-    pending: [],
-  });
+  transcript.endRun();
 }

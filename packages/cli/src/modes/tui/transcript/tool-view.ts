@@ -62,19 +62,15 @@ export interface EndedCall {
 export function toolView(tool: string, { result, outcome, reason }: EndedCall): ToolView {
   const summary = present(() => findPresentation(tool)?.summarize?.({ ...result, outcome })) ?? {};
   if (outcome !== "ok" && summary.lines === undefined) {
-    return (
-      endedView(outcome, reason) ?? {
-        end: "bad",
-        facts: [],
-        body: textBody(reason ?? resultText(result)),
-      }
-    );
+    const body = textBody(reason ?? resultText(result));
+    return endedView(outcome, reason) ?? { end: "bad", facts: [], body };
   }
   const facts = [...(summary.facts ?? [])];
   const shown = summary.changes
     ? diffView(summary.changes.map(toDiffFile), result)
     : summaryView(summary);
-  const view = shown ?? textView(result);
+  const text = resultText(result);
+  const view: Partial<ToolView> = shown ?? (text.trim() === "" ? {} : { body: textBody(text) });
   return {
     end: outcome === "ok" ? "good" : "bad",
     ...view,
@@ -130,11 +126,6 @@ function linesBody(
   short: readonly string[],
 ): Extract<ViewBody, { type: "lines" }> {
   return { type: "lines", short, long: all.slice(0, MAX_WHOLE_ROWS), total: all.length };
-}
-
-function textView(result: EndedCall["result"]): Partial<ToolView> {
-  const text = resultText(result);
-  return text.trim() === "" ? {} : { body: textBody(text) };
 }
 
 /** No expanded result shows more. */

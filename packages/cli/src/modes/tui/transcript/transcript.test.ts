@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { UserCommandMessage } from "../../../conversation/user-command.ts";
 import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
-import { replay, type ReplayOptions } from "./replay.ts";
+import { replay } from "./replay.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";
 import { COLORS, NO_COLORS } from "../terminal/theme.ts";
 import { Transcript } from "./transcript.ts";
@@ -298,12 +298,6 @@ describe("what is done right now", () => {
     clock.ms = 4_000;
     expect(transcript.activity).toBe("trying again");
   });
-
-  it("can be set by others", () => {
-    const { transcript } = stage();
-    transcript.activity = "compacting";
-    expect(transcript.activity).toBe("compacting");
-  });
 });
 
 describe("a command of the user's own", () => {
@@ -460,9 +454,9 @@ describe("a session that is resumed", () => {
     },
     createMessage([{ type: "text", text: "Done." }]),
   ];
-  const showMessage = (given: readonly AgentMessage[], options: ReplayOptions = {}): string => {
+  const showMessage = (given: readonly AgentMessage[], maxMessages?: number): string => {
     const { transcript, text } = stage();
-    replay(given, transcript, options);
+    replay(given, transcript, maxMessages);
     return text();
   };
 
@@ -480,11 +474,11 @@ describe("a session that is resumed", () => {
         },
       },
     );
-    expect(showMessage(long, { maxMessages: 1 })).toBe("… 1,204 earlier messages\n\nDone.");
+    expect(showMessage(long, 1)).toBe("… 1,204 earlier messages\n\nDone.");
   });
 
   it("leaves out a result whose call is not shown, and ends a call that has none", () => {
-    expect(showMessage(messages, { maxMessages: 2 })).toBe("… 2 earlier messages\n\nDone.");
+    expect(showMessage(messages, 2)).toBe("… 2 earlier messages\n\nDone.");
     expect(showMessage(messages.slice(0, 2))).toContain("⊘ look  interrupted");
   });
 });

@@ -5,7 +5,6 @@ import { fallbackText, retryWords } from "../../print/progress.ts";
 import { type Args, counted, duration, elapsed, grouped } from "../../../text/tool-text.ts";
 import type { Block } from "../ui/block.ts";
 import { BlockList } from "./block-list.ts";
-import type { Format } from "../markdown/formatters.ts";
 import {
   createErrorBlock,
   createNoticeBlock,
@@ -14,25 +13,12 @@ import {
   RetryBlock,
   ThinkingBlock,
 } from "./message-blocks.ts";
-import { MessageParts } from "./message-parts.ts";
+import { MessageParts, type TranscriptOptions } from "./message-parts.ts";
 import type { UserCommandMessage } from "../../../conversation/user-command.ts";
 import type { Row } from "../terminal/row.ts";
-import type { Theme } from "../terminal/theme.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
 
 const MS_PER_SECOND = 1_000;
-
-export interface TranscriptOptions {
-  theme: Theme;
-  /** Paths below it are shown relative to it. */
-  cwd: string;
-  /** Milliseconds. */
-  now: () => number;
-  /** Formats code with the tool of its language. */
-  format?: Format;
-  /** Called when something has to be drawn. */
-  changed: () => void;
-}
 
 type Limit = Extract<AgentEvent, { type: "limit" }>;
 type Retry = Extract<AgentEvent, { type: "retry" }>;
@@ -83,12 +69,6 @@ export class Transcript {
     return this.#running.size === 1
       ? `running ${first.activity}`
       : `running ${this.#running.size} calls`;
-  }
-
-  /** Sets an activity without an event, such as "compacting". The next event ends it. */
-  set activity(activity: string) {
-    this.#activity = activity;
-    this.#options.changed();
   }
 
   /** Expands or collapses results and thoughts that are still on the screen. */
@@ -201,7 +181,7 @@ export class Transcript {
         this.#warn(limitText(event));
         break;
       case "agent_end":
-        this.#settle();
+        this.endRun();
         break;
       case "turn_end":
         break;
@@ -280,7 +260,7 @@ export class Transcript {
   }
 
   /** Ends everything that is open. */
-  #settle(): void {
+  endRun(): void {
     this.#parts.close();
     for (const call of this.#calls.values()) call.leave();
     this.#calls.clear();
@@ -290,18 +270,12 @@ export class Transcript {
 }
 
 function limitText({ limit, value }: Limit): string {
-  switch (limit) {
-    case "maxTurns":
-      return `The limit of ${counted(value, "turn")} is reached.`;
-    case "maxCostUsd":
-      return `The limit of the cost is reached: ${dollars(value)}.`;
-    case "maxDurationMs":
-      return `The limit of ${duration(value)} is reached.`;
-    case "maxTotalTokens":
-      return `The limit of the tokens is reached: ${grouped(value)}.`;
-    case "maxIdenticalCalls":
-      return `Stopped: the same call came ${value} times in a row with the same result.`;
-    default:
-      return `Stopped by a limit: ${limit} (${grouped(value)}).`;
-  }
+  const texts: Partial<Record<Limit["limit"], string>> = {
+    maxTurns: `The limit of ${counted(value, "turn")} is reached.`,
+    maxCostUsd: `The limit of the cost is reached: ${dollars(value)}.`,
+    maxDurationMs: `The limit of ${duration(value)} is reached.`,
+    maxTotalTokens: `The limit of the tokens is reached: ${grouped(value)}.`,
+    maxIdenticalCalls: `Stopped: the same call came ${value} times in a row with the same result.`,
+  };
+  return texts[limit] ?? `Stopped by a limit: ${limit} (${grouped(value)}).`;
 }
