@@ -206,6 +206,20 @@ describe("a text in Markdown that comes in pieces", () => {
     expect(markdown.rows(COLUMNS).map(textOfRow).at(-1)).toBe("300. the item with number 300");
   });
 
+  it("does not repeat a character of a cell that has left the screen above the border", () => {
+    const markdown = new MarkdownBlock({ theme: NO_COLORS });
+    markdown.feed("| name |\n| --- |\n| [x](http://a");
+    const { length } = markdown.rows(COLUMNS);
+    const above = markdown
+      .freeze(length - 1)
+      .rows(COLUMNS)
+      .map(textOfRow);
+    markdown.feed("\\_b.c/d) |\n");
+    const below = markdown.rows(COLUMNS).map(textOfRow);
+    expect(above.at(-1)).toBe("│ [x](http://a │");
+    expect(below[0]).toMatch(/^│ _b\.c\/d\) +│$/);
+  });
+
   it("gives the same rows, not equal ones, where nothing has changed", () => {
     const markdown = new MarkdownBlock({ theme: COLORS });
     markdown.feed("Some *text*\n\nand more");

@@ -115,8 +115,7 @@ export class InputDecoder {
     if (text[at] === ESC) return this.#readEscape(text, at);
     const run = matchAt(TEXT, text, at);
     if (run !== "") {
-      const shown = plainText(run);
-      if (shown !== "") this.#emit({ type: "text", text: shown });
+      this.#emitText("text", run);
       return at + run.length;
     }
     const control = text[at] ?? "";
@@ -183,10 +182,12 @@ export class InputDecoder {
     }
     const decoded: Decoded = isCsi ? decodeCsi(body, final) : decodeSs3(body, final);
     if (decoded?.type === "key") this.#emit(alt ? { ...decoded, alt } : decoded);
-    else if (decoded) {
-      const shown = plainText(decoded.text);
-      if (shown !== "") this.#emit({ type: "text", text: shown });
-    }
+    else if (decoded) this.#emitText("text", decoded.text);
+  }
+
+  #emitText(type: "text" | "paste", raw: string): void {
+    const text = plainText(raw);
+    if (text !== "") this.#emit({ type, text });
   }
 
   #skipString(text: string, at: number): number {
@@ -224,9 +225,9 @@ export class InputDecoder {
   }
 
   #endPaste(): void {
-    const text = plainText(this.#paste?.join("") ?? "");
+    const text = this.#paste?.join("") ?? "";
     this.#paste = undefined;
-    if (text !== "") this.#emit({ type: "paste", text });
+    this.#emitText("paste", text);
   }
 
   /** The time for an incomplete sequence is over. */
