@@ -61,12 +61,20 @@ const start: Readonly<Record<CommandName, Start>> = {
   trust: async (...given) => (await import("./commands/trust.ts")).runTrust(...given),
   mcp: async (...given) => (await import("./commands/mcp.ts")).runMcp(...given),
   config: async (_args, ...given) => (await import("./commands/config.ts")).runConfig(...given),
-  async completions([shell = "", ...more], _values, io) {
-    const { completionScript, isShell, SHELLS } = await import("./commands/completions.ts");
-    if (!isShell(shell) || more.length > 0) {
-      throw new UsageError(`completions takes one of: ${SHELLS.join(", ")}.`);
+  async completions([shell = "", ...typed], _values, io) {
+    const script = await import("./commands/completions.ts");
+    if (!script.isShell(shell)) {
+      throw new UsageError(`completions takes one of: ${script.SHELLS.join(", ")}.`);
     }
-    io.stdout.write(completionScript(shell));
+    if (typed.length === 0) io.stdout.write(script.completionScript(shell));
+    else {
+      // What the script asks: the words of a command line, of which the last is completed.
+      const found = await script.completeLine(typed, {
+        models: () => captureNames("models", "model", io),
+        sessions: () => captureNames("sessions", "id", io),
+      });
+      io.stdout.write(script.formatCompletions(shell, found, typed.at(-1) ?? ""));
+    }
     return EXIT.done;
   },
   async help([name, ...more], _values, io) {
@@ -93,6 +101,18 @@ const start: Readonly<Record<CommandName, Start>> = {
 function isInteractive({ output, print, schema }: Values, { stdin, stdout }: Io): boolean {
   const isOneAnswer = print || output !== undefined || schema !== undefined;
   return !isOneAnswer && stdin.isTTY === true && stdout.isTTY === true;
+}
+
+/** The names that a command lists. */
+async function captureNames(
+  command: "models" | "sessions",
+  field: string,
+  io: Io,
+): Promise<string[]> {
+  let json = "";
+  const stdout = { write: (text: string) => (json += text) };
+  await start[command]([], { json: true }, { ...io, stdout, stderr: { write: () => {} } });
+  return (await import("./commands/completions.ts")).readNames(json, field);
 }
 
 async function liveModel(name: string, io: Io) {

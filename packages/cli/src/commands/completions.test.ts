@@ -1,153 +1,190 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { completionScript, SHELLS } from "./completions.ts";
+import {
+  completeLine,
+  completionScript,
+  formatCompletions,
+  readNames,
+  type Shell,
+  SHELLS,
+} from "./completions.ts";
 import { typedCommands } from "./help.ts";
-import { COMMANDS, OPTIONS } from "../core/options.ts";
+import { COMMANDS } from "../core/options.ts";
 
+const PROGRAM = fileURLToPath(new URL("../../bundle/gyre.js", import.meta.url));
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"];
 const EXECUTABLE = 0o755;
+const names = typedCommands().map(([name]) => name);
+const NAMES = {
+  // One of the names is not to be trusted.
+  models: async () => ["ollama/qwen3:8b", "openai/gpt-9", "ollama/$(touch evil)"],
+  sessions: async () => ["abc1", "abd2"],
+};
 
-let folder = "";
-let env: NodeJS.ProcessEnv = {};
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "gyre-completions-"));
-  for (const shell of SHELLS) writeFileSync(join(folder, shell), completionScript(shell));
-  const bin = join(folder, "bin");
-  mkdirSync(bin);
-  mkdirSync(join(folder, "sub"));
-  // Stands for the program; one of the names is not to be trusted.
-  const program = `#!/bin/sh
-case "$1" in
-  models) printf '[\\n  {"model":"ollama/qwen3:8b"},\\n  {"model":"openai/gpt-9"},\\n  {"model":"ollama/$(touch ${folder}/evil)"}\\n]\\n' ;;
-  sessions) printf '[{"id": "abc1","title":"x"},{"id":"abd2"}]' ;;
-esac
-`;
-  writeFileSync(join(bin, "gyre"), program, { mode: EXECUTABLE });
-  env = { ...process.env, PATH: `${bin}${delimiter}${process.env["PATH"]}` };
+async function complete(line: string) {
+  return completeLine(line.split(" "), NAMES);
+}
+
+describe("the end of a command line", () => {
+  it.each<[string, readonly string[]]>([
+    ["", names],
+    ["mo", ["models"]],
+    ["log", ["login", "logout"]],
+    ["--output ", ["text", "json", "stream-json"]],
+    ["--output=st", ["--output=stream-json"]],
+    ["-p --thinking=", LEVELS.map((level) => `--thinking=${level}`)],
+    ["-p 'do it' --mo", ["--model", "--mode"]],
+    ["models --", ["--json", "--all", "--config", "--trust", "--cwd", "--help", "--version"]],
+    ["--cwd models --js", []],
+    ["login an", ["anthropic"]],
+    ["completions ", ["bash", "zsh", "fish"]],
+    ["-m ", ["ollama/qwen3:8b", "openai/gpt-9"]],
+    ["--model=op", ["--model=openai/gpt-9"]],
+    ["--model ollama/qwen3:", ["ollama/qwen3:8b"]],
+    ["--resume ab", ["abc1", "abd2"]],
+    // A part of a name will do.
+    ["--model gpt", ["openai/gpt-9"]],
+    ["--model :", []],
+    ["--model en", ["ollama/qwen3:8b", "openai/gpt-9"]],
+    ["--tools re", ["read"]],
+    ["--tools read,e", ["read,edit"]],
+    ["--tools=grep,fi", ["--tools=grep,find"]],
+    ["mcp ", ["list", "trust", "serve"]],
+    ["mcp trust ", []],
+    ["mcp --tools read tr", ["trust"]],
+    ["completions bash ", []],
+    ["help mod", ["models"]],
+    ["help models ", []],
+    ["sessions --cwd . show ab", ["abc1", "abd2"]],
+    ["sessions sh", ["show"]],
+    ["sessions show abd", ["abd2"]],
+    ["sessions --json show ", ["abc1", "abd2"]],
+    ["sessions --json s", ["show"]],
+    ["sessions import ", []],
+    ["--schema ", []],
+    ["doctor ", []],
+  ])("%j may be", async (line, expected) => {
+    const { words } = await complete(line);
+    expect(words.map(({ word }) => word)).toEqual(expected);
+  });
+
+  it.each([
+    ["--schema ", "file"],
+    ["sessions import ", "file"],
+    ["hello ", "file"],
+    ["--cwd ", "folder"],
+    ["trust ", "folder"],
+    ["--tools re", "part"],
+    ["completions bash ", "none"],
+    ["doctor ", "none"],
+    ["--allow ", "none"],
+  ])("%j is looked up as %s", async (line, kind) => {
+    expect((await complete(line)).kind).toBe(kind);
+  });
+
+  it.each(Object.keys(COMMANDS).filter((name) => name !== "run"))(
+    "knows every option of %s",
+    async (name) => {
+      const { words } = await complete(`${name} --`);
+      const { options } = COMMANDS[name as keyof typeof COMMANDS];
+      expect(words.map(({ word }) => word)).toEqual(
+        expect.arrayContaining(options.map((option) => `--${option}`)),
+      );
+    },
+  );
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("as a shell reads them", () => {
+  it.each<[Shell, string, string]>([
+    // bash takes what stands before a colon or = for a word of its own.
+    ["bash", "--model ollama/qwen3:", "word\n8b\n"],
+    ["bash", "--output=st", "word\nstream-json\n"],
+    // The empty one keeps what was typed.
+    ["bash", "--model en", "word\nollama/qwen3:8b\nopenai/gpt-9\n\n"],
+    ["bash", "mod", "word\nmodels\n"],
+    ["zsh", "--model ollama/", "word\nollama/qwen3\\:8b\n"],
+    ["zsh", "mod", "word\nmodels:list models, those that are usable first\n"],
+    ["fish", "mod", "word\nmodels\tlist models, those that are usable first\n"],
+  ])("%s, for %j", async (shell, line, expected) => {
+    const typed = line.split(" ").at(-1) ?? "";
+    expect(formatCompletions(shell, await complete(line), typed)).toBe(expected);
+  });
+
+  it("names are read from lists in JSON", () => {
+    expect(readNames('[{"id": "a"}, {"id": 1}, {"id": "b", "x": 2}]', "id")).toEqual(["a", "b"]);
+    expect(readNames("{}", "id")).toEqual([]);
+  });
+});
 
 function isThere(shell: string): boolean {
   return spawnSync(shell, ["--version"]).status === 0;
 }
 
-/** What bash would offer at the end of a line, its words split as bash does. */
-function offered(line: string): string[] {
-  const script = `
-source "$1"
-COMP_LINE=$2 COMP_POINT=\${#2}
-COMP_WORDS=($3) COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 ))
-_gyre gyre
-printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const words = line
-    .split(/ |(?<=[:=])|(?=[:=])/)
-    .map((word) => `'${word}'`)
-    .join(" ");
-  const args = ["--norc", "-c", script, "bash", join(folder, "bash"), line, words];
-  const out = execFileSync("bash", args, { encoding: "utf8", env, cwd: folder });
-  return out.split("\n").filter((reply) => reply !== "");
-}
-
-describe.each(SHELLS)("the script for %s", (shell) => {
-  it("has every command and every option", () => {
-    const script = completionScript(shell);
-    for (const name of Object.keys(COMMANDS)) {
-      if (name !== "run") expect(script).toContain(name);
-    }
-    for (const name of Object.keys(OPTIONS)) expect(script).toMatch(new RegExp(`[- ]${name}\\b`));
+describe.each(SHELLS.filter(isThere))("%s", (shell) => {
+  let folder = "";
+  let env: NodeJS.ProcessEnv = {};
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "gyre-completions-"));
+    writeFileSync(join(folder, shell), completionScript(shell));
+    const bin = join(folder, "bin");
+    for (const name of [bin, join(folder, "sub")]) mkdirSync(name);
+    const program = `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`;
+    writeFileSync(join(bin, "gyre"), program, { mode: EXECUTABLE });
+    const own = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
+    env = { ...process.env, ...own, PATH: `${bin}${delimiter}${process.env["PATH"]}` };
   });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it.runIf(isThere(shell))("is one that the shell can read", () => {
+  /** What the shell offers at the end of a line. */
+  const offered: Record<Shell, (line: string) => string> = {
+    bash: (line) => `source "$0"
+COMP_LINE='${line}' COMP_POINT=${line.length}
+_gyre gyre
+printf '%s\\n' "\${COMPREPLY[@]}"`,
+    // What is offered is listed in place of being shown to a person.
+    zsh: (line) => `compdef() {}
+_files() { echo files }
+_describe() { print -l -- \${(P)4} }
+source "$0"
+words=(${line
+      .split(" ")
+      .map((word) => `'${word}'`)
+      .join(" ")}) CURRENT=\${#words} PREFIX=\${words[-1]}
+_gyre`,
+    fish: (line) => `source $argv[1]; complete -C '${line}'`,
+  };
+
+  function run(script: string): string {
+    const file = join(folder, shell);
+    const args = shell === "bash" ? ["--norc", "-c"] : ["-c"];
+    return execFileSync(shell, [...args, script, file], { encoding: "utf8", env, cwd: folder });
+  }
+
+  it("can read the script", () => {
     const { status, stderr } = spawnSync(shell, ["-n", join(folder, shell)], { encoding: "utf8" });
     expect([status, stderr]).toEqual([0, ""]);
   });
-});
-
-describe.runIf(isThere("bash"))("bash", () => {
-  const names = typedCommands().map(([name]) => name);
 
   it.each([
-    ["gyre ", names],
-    ["gyre mo", ["models"]],
+    ["gyre mod", ["models"]],
     ["gyre log", ["login", "logout"]],
-    ["gyre --output ", ["text", "json", "stream-json"]],
-    ["gyre --output=st", ["stream-json"]],
-    ["gyre -p --thinking=", ["off", "minimal", "low", "medium", "high", "xhigh"]],
-    ["gyre -p 'do it' --mo", ["--model", "--mode"]],
-    ["gyre models --", ["--json", "--all", "--config", "--trust", "--cwd", "--help", "--version"]],
-    ["gyre --cwd models --js", []],
-    ["gyre login an", ["anthropic"]],
-    ["gyre completions ", ["bash", "zsh", "fish"]],
-    ["gyre -m ", ["ollama/qwen3:8b", "openai/gpt-9"]],
-    ["gyre --model=op", ["openai/gpt-9"]],
-    // bash takes what stands before a colon for a word of its own.
-    ["gyre --model ollama/qwen3:", ["8b"]],
-    ["gyre --resume ab", ["abc1", "abd2"]],
-    // A part of a name will do; the empty one keeps what was typed.
-    ["gyre --model gpt", ["openai/gpt-9"]],
-    ["gyre --model :", []],
-    ["gyre --model en", ["ollama/qwen3:8b", "openai/gpt-9"]],
-    ["gyre --tools re", ["read"]],
-    ["gyre --tools read,e", ["read,edit"]],
-    ["gyre --tools=grep,fi", ["grep,find"]],
-    ["gyre mcp ", ["list", "trust", "serve"]],
-    ["gyre mcp trust ", []],
-    ["gyre mcp --tools read tr", ["trust"]],
-    ["gyre completions bash ", []],
-    ["gyre help mod", ["models"]],
-    ["gyre help models ", []],
-    ["gyre sessions --cwd . show ab", ["abc1", "abd2"]],
-    ["gyre sessions sh", ["show"]],
-    ["gyre sessions show abd", ["abd2"]],
-    ["gyre sessions --json show ", ["abc1", "abd2"]],
-    ["gyre sessions --json s", ["show"]],
-    ["gyre sessions import ", []],
-    ["gyre --schema ", []],
-    ["gyre doctor ", []],
-  ])("offers for %j", (line, expected) => {
-    expect(offered(line)).toEqual(expected);
-  });
-
-  it("runs nothing that a name contains", () => {
-    offered("gyre --model ollama/");
-    expect(existsSync(join(folder, "evil"))).toBe(false);
-  });
-
-  it("is read without a word by a shell that stops at errors", () => {
-    const args = ["--norc", "-euc", 'source "$1"', "bash", join(folder, "bash")];
-    const { status, stderr, stdout } = spawnSync("bash", args, { encoding: "utf8" });
-    expect([status, stdout, stderr]).toEqual([0, "", ""]);
-  });
-});
-
-describe.runIf(isThere("fish"))("fish", () => {
-  /** Each offer without what is said of it. */
-  function offeredByFish(line: string): string[] {
-    const script = `source ${join(folder, "fish")}; complete -C '${line}'`;
-    const own = { ...env, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
-    const out = execFileSync("fish", ["-c", script], { encoding: "utf8", env: own, cwd: folder });
-    return out
-      .split("\n")
-      .filter((offer) => offer !== "")
-      .map((offer) => offer.split("\t")[0] ?? "");
-  }
-
-  it.each([
-    ["gyre mo", ["models"]],
     ["gyre --output ", ["json", "stream-json", "text"]],
-    ["gyre models --a", ["--all"]],
-    ["gyre -m op", ["openai/gpt-9"]],
-    ["gyre -m gpt", ["openai/gpt-9"]],
     ["gyre --tools read,e", ["read,edit"]],
     ["gyre mcp tr", ["trust"]],
-    ["gyre mcp trust ", []],
-    ["gyre help mod", ["models"]],
-    ["gyre login an", ["anthropic"]],
-    ["gyre sessions show abd", ["abd2"]],
-    ["gyre completions z", ["zsh"]],
   ])("offers for %j", (line, expected) => {
-    expect(offeredByFish(line).sort()).toEqual(expected);
+    const words = run(offered[shell](line))
+      .split("\n")
+      .map((offer) => offer.split(/[\t:]/)[0] ?? "");
+    expect(words.filter((word) => word !== "").sort()).toEqual(expected);
   });
+});
+
+it.runIf(isThere("bash"))("is read without a word by a bash that stops at errors", () => {
+  const args = ["--norc", "-euc", completionScript("bash")];
+  const { status, stderr, stdout } = spawnSync("bash", args, { encoding: "utf8" });
+  expect([status, stdout, stderr]).toEqual([0, "", ""]);
 });

@@ -1,3 +1,4 @@
+import { isRecord } from "@gyre/ai";
 import { SERVICES } from "@gyre/ai/providers";
 import { aboutOption, COMMON_OPTIONS, optionChoices, optionSpec, typedCommands } from "./help.ts";
 import {
@@ -17,275 +18,234 @@ export function isShell(name: string): name is Shell {
   return SHELLS.some((shell) => shell === name);
 }
 
-/** What stands at one place of a command line: one of these words, or what a shell looks up. */
-type Completion = readonly string[] | Lookup;
-type Lookup = "file" | "folder" | "model" | "session" | "tools" | "text";
-
-/** A script that a shell reads to complete the command lines of the program. */
-export function completionScript(shell: Shell): string {
-  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell]();
+/** Reads names that are known only at run time. */
+export interface NameLists {
+  models(): Promise<readonly string[]>;
+  sessions(): Promise<readonly string[]>;
 }
 
-const SERVICE_IDS = SERVICES.map(({ id }) => id);
-const TOOLS = [...DEFAULT_TOOLS, ...OTHER_TOOLS].join(" ");
+/** What may stand at the end of a command line. */
+export interface Completions {
+  /** `file` and `folder` are for the shell to look up; `part` is not followed by a space. */
+  kind: "word" | "part" | "file" | "folder" | "none";
+  /** Whole words, in place of the one that is typed. */
+  words: readonly Candidate[];
+}
 
-function findCompletion(name: OptionName): Completion {
+interface Candidate {
+  word: string;
+  about?: string;
+}
+
+type Lookup = "file" | "folder" | "model" | "session" | "tools" | "text";
+
+const NONE: Completions = { kind: "none", words: [] };
+/** Names come from servers and files: only those are offered that mean nothing to a shell. */
+const HARMLESS = /^[A-Za-z0-9._:/@+-]*$/;
+
+/** Completes the last of `typed`, the words of a command line after the name of the program. */
+export async function completeLine(
+  typed: readonly string[],
+  names: NameLists,
+): Promise<Completions> {
+  const last = typed.at(-1) ?? "";
+  const earlier = typed.slice(0, -1);
+  const [, flag = earlier.at(-1) ?? "", value = last] = /^(--[^=]+)=(.*)$/s.exec(last) ?? [];
+  const option = findOption(flag);
+  if (option) {
+    return completeValue(
+      valueCompletion(option),
+      last.slice(0, -value.length || Infinity),
+      value,
+      names,
+    );
+  }
+  const [command, ...given] = listPositionals(earlier);
+  if (last.startsWith("-")) return offer(listFlags(command), last);
+  if (command === undefined) return offer(typedCommands().map(describeCommand), last);
+  if (!isCommand(command)) return { kind: "file", words: [] };
+  if (command === "sessions" && given.length > 0) {
+    return completeValue(given[0] === "import" ? "file" : "session", "", last, names);
+  }
+  const argument = findArgument(command);
+  return typeof argument !== "string" && given.length > 0
+    ? NONE
+    : completeValue(argument, "", last, names);
+}
+
+function offer(candidates: readonly Candidate[], typed: string): Completions {
+  return { kind: "word", words: candidates.filter(({ word }) => word.startsWith(typed)) };
+}
+
+async function completeValue(
+  values: readonly string[] | Lookup,
+  before: string,
+  typed: string,
+  names: NameLists,
+): Promise<Completions> {
+  const offerWords = (words: readonly string[]): Completions =>
+    offer(
+      words.map((word) => ({ word: before + word })),
+      before + typed,
+    );
+  if (typeof values !== "string") return offerWords(values);
+  switch (values) {
+    case "model": {
+      const models = (await names.models()).filter((name) => HARMLESS.test(name));
+      const found = offerWords(models);
+      if (found.words.length > 0 || typed === "" || before !== "") return found;
+      // A part of a name will do, if none begins with it.
+      const words = models.filter((name) => name.includes(typed) && !typed.includes(":"));
+      return { kind: "word", words: words.map((word) => ({ word })) };
+    }
+    case "session":
+      return offerWords((await names.sessions()).filter((name) => HARMLESS.test(name)));
+    case "tools": {
+      const chosen = typed.slice(0, typed.lastIndexOf(",") + 1);
+      const tools = [...DEFAULT_TOOLS, ...OTHER_TOOLS].map((name) => chosen + name);
+      return { ...offerWords(tools), kind: "part" };
+    }
+    case "file":
+    case "folder":
+      return { kind: values, words: [] };
+    case "text":
+      return NONE;
+  }
+}
+
+function valueCompletion(name: OptionName): readonly string[] | Lookup {
   const { complete = "text" } = optionSpec(name);
-  if (complete === "service") return SERVICE_IDS;
+  if (complete === "service") return SERVICES.map(({ id }) => id);
   return complete === "mode" || complete === "thinking" ? optionChoices(name) : complete;
 }
 
-/** Options that are followed by a value. */
-function valueOptions(): OptionName[] {
-  return optionNames().filter((name) => optionSpec(name).type === "string");
+/** The option of a flag such as `--model` or `-m` that is followed by a value. */
+function findOption(flag: string): OptionName | undefined {
+  return Object.keys(OPTIONS)
+    .filter((name): name is OptionName => Object.hasOwn(OPTIONS, name))
+    .find((name) => optionSpec(name).type === "string" && spellFlags(name).includes(flag));
 }
 
-function optionNames(): OptionName[] {
-  return Object.keys(OPTIONS).filter((name): name is OptionName => Object.hasOwn(OPTIONS, name));
-}
-
-function listOptions(command: CommandName): readonly OptionName[] {
-  return [...COMMANDS[command].options, ...COMMON_OPTIONS];
-}
-
-/** `--model`, and `-m` where there is such a letter. */
-function listFlags(name: OptionName): string[] {
+function spellFlags(name: OptionName): string[] {
   const { short } = optionSpec(name);
   return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 }
 
+/** The words that are neither an option nor its value. */
+function listPositionals(words: readonly string[]): string[] {
+  return words.filter(
+    (word, at) => !word.startsWith("-") && findOption(words[at - 1] ?? "") === undefined,
+  );
+}
+
+function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name) && name !== "run";
+}
+
+function listFlags(command: string | undefined): Candidate[] {
+  const name = command !== undefined && isCommand(command) ? command : "run";
+  return [...COMMANDS[name].options, ...COMMON_OPTIONS].flatMap((option: OptionName) =>
+    spellFlags(option).map((word) => ({ word, about: aboutOption(option, name) })),
+  );
+}
+
+function describeCommand([word, { about }]: readonly [string, CommandSpec]): Candidate {
+  return { word, about };
+}
+
 /** What follows the name of a command: words are written small in the table, the rest is meant. */
-function findArgument(command: CommandName): Completion {
+function findArgument(command: CommandName): readonly string[] | Lookup {
   const { takes = "" }: CommandSpec = COMMANDS[command];
   const words = takes.match(/\b[a-z]+\b/g);
   if (words) return words;
-  if (takes.includes("SERVICE")) return SERVICE_IDS;
+  if (takes.includes("SERVICE")) return SERVICES.map(({ id }) => id);
   if (takes.includes("COMMAND")) return typedCommands().map(([name]) => name);
   return takes.includes("FOLDER") ? "folder" : "text";
 }
 
-/**
- * Prints what can be found at run time, a name a line. Names come from servers and files:
- * only those are shown that mean nothing to a shell.
- */
-const NAMES = {
-  model: buildNamesCommand("models", "model"),
-  session: buildNamesCommand("sessions", "id"),
-};
-
-function buildNamesCommand(command: CommandName, field: string): string {
-  const asked = `command gyre ${command} --json 2>/dev/null </dev/null`;
-  return `${asked} | grep -o '"${field}": *"[A-Za-z0-9._:/@+-]*"' | cut -d'"' -f4`;
-}
-
-function bashScript(): string {
-  const perValue = valueOptions().map(
-    (name) => `    ${listFlags(name).join("|")}) ${bashReply(findCompletion(name))} ;;`,
-  );
-  const perCommand = [...typedCommands().map(([name]) => name), "run" as const].map((name) => {
-    const flags = listOptions(name).flatMap(listFlags).join(" ");
-    return `    ${name === "run" ? "*" : name}) options='${flags}' ;;`;
+/** Reads a field of each entry of a list in JSON. */
+export function readNames(json: string, field: string): string[] {
+  const list: unknown = JSON.parse(json);
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((entry: unknown) => {
+    const name = isRecord(entry) ? entry[field] : undefined;
+    return typeof name === "string" ? [name] : [];
   });
-  const perArgument = typedCommands().map(
-    ([name]) => `    ${name}) ${bashArgument(findArgument(name))} ;;`,
-  );
-  return `# Completions of gyre for bash. To use them: source <(gyre completions bash)
-
-_gyre_reply() {
-  local name before=''
-  # What stands before the last of these characters is a word of its own to bash.
-  case $value in *[:=]*) before=\${value%"\${value##*[:=]}"} ;; esac
-  COMPREPLY=()
-  while IFS= read -r name; do
-    case $name in "$value"*) COMPREPLY+=("\${name#"$before"}") ;; esac
-  done <<<"$1"
 }
 
-# A part of a name will do, if none begins with it.
-_gyre_models() {
-  local name names same=''
-  names=$(${NAMES.model})
-  _gyre_reply "$names"
-  [ "\${#COMPREPLY[@]}" -eq 0 ] || return 0
-  case $value in ''|*[:=]*) return 0 ;; esac
-  while IFS= read -r name; do
-    case $name in *"$value"*) COMPREPLY+=("$name") ;; esac
-  done <<<"$names"
-  # bash puts in place of the word what all of them begin with. If that is less than the
-  # word, an empty one keeps it as it is.
-  [ "\${#COMPREPLY[@]}" -gt 1 ] || return 0
-  same=\${COMPREPLY[0]}
-  for name in "\${COMPREPLY[@]}"; do
-    while case $name in "$same"*) false ;; esac; do same=\${same%?}; done
-  done
-  case $same in *"$value"*) ;; *) COMPREPLY+=('') ;; esac
+/** Completions as the script of a shell reads them: the kind, then a line a word. */
+export function formatCompletions(
+  shell: Shell,
+  { kind, words }: Completions,
+  typed: string,
+): string {
+  const lines = words.map(({ word, about }) => {
+    switch (shell) {
+      case "bash":
+        return word.slice(findBashStart(typed));
+      case "zsh":
+        return word.replaceAll(":", String.raw`\:`) + (about === undefined ? "" : `:${about}`);
+      case "fish":
+        return about === undefined ? word : `${word}\t${about}`;
+    }
+  });
+  // bash puts in place of the word what all of them begin with, unless one is empty.
+  if (shell === "bash" && words.length > 1 && !sharedStart(words).includes(typed)) lines.push("");
+  return [kind, ...lines, ""].join("\n");
 }
 
-# Names with commas between them.
-_gyre_tools() {
-  local name before=''
-  case $value in *,*) before=\${value%,*}, ;; esac
-  COMPREPLY=()
-  for name in ${TOOLS}; do
-    case $before$name in "$value"*) COMPREPLY+=("$before$name") ;; esac
-  done
-  compopt -o nospace 2>/dev/null || true
+/** To bash, what stands before the last of these characters is a word of its own. */
+function findBashStart(typed: string): number {
+  return Math.max(typed.lastIndexOf(":"), typed.lastIndexOf("=")) + 1;
 }
 
-_gyre_nothing() {
-  COMPREPLY=()
-  compopt +o default 2>/dev/null || true
+function sharedStart([first = { word: "" }, ...rest]: readonly Candidate[]): string {
+  let shared = first.word;
+  for (const { word } of rest) while (!word.startsWith(shared)) shared = shared.slice(0, -1);
+  return shared;
 }
 
-_gyre_files() { COMPREPLY=(); }
-
-_gyre_folders() {
-  COMPREPLY=()
-  compopt -o dirnames +o default 2>/dev/null
+/** A script that has a shell ask this program what may follow. */
+export function completionScript(shell: Shell): string {
+  return SCRIPTS[shell];
 }
+
+const SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `# Completions of gyre for bash. To use them: source <(gyre completions bash)
 
 _gyre() {
-  local IFS=$' \\t\\n' line=\${COMP_LINE:0:COMP_POINT} value='' before='' command='' options='' word
+  local IFS=$' \\t\\n' line=\${COMP_LINE:0:COMP_POINT} kind='' word
   local -a words
   read -ra words <<<"$line"
   case $line in *[[:space:]]) words+=('') ;; esac
-  local last=$(( \${#words[@]} - 1 ))
-  value=\${words[last]}
-  [ "$last" -gt 0 ] && before=\${words[last - 1]}
-  case $value in --*=*) before=\${value%%=*} value=\${value#*=} ;; esac
-  case $before in
-${perValue.join("\n")}
-    *) before='' ;;
-  esac
-  [ -n "$before" ] && return
-
-  local at=1
-  while [ "$at" -lt "$last" ]; do
-    word=\${words[at]}
-    case $word in
-      ${valueOptions().flatMap(listFlags).join("|")}) at=$(( at + 1 )) ;;
-      -*) ;;
-      *) command=$word; break ;;
-    esac
-    at=$(( at + 1 ))
-  done
-  case $command in
-${perCommand.join("\n")}
-  esac
-  case $value in
-    -*) _gyre_reply "\${options// /$'\\n'}"; return ;;
-  esac
-  local first=''
-  while at=$(( at + 1 )); [ "$at" -lt "$last" ]; do
-    case \${words[at]} in
-      ${valueOptions().flatMap(listFlags).join("|")}) at=$(( at + 1 )) ;;
-      -*) ;;
-      *) first=\${words[at]}; break ;;
-    esac
-  done
-  case $command:$first in
-    sessions:import) _gyre_files; return ;;
-    sessions:?*) ${bashReply("session")}; return ;;
-  esac
-  case $command in
-    '') ${bashReply(typedCommands().map(([name]) => name))} ;;
-${perArgument.join("\n")}
-  esac
+  COMPREPLY=()
+  {
+    IFS= read -r kind
+    while IFS= read -r word; do COMPREPLY+=("$word"); done
+  } < <(command gyre completions bash -- "\${words[@]:1}" 2>/dev/null </dev/null)
+  case $kind in
+    folder) compopt -o dirnames +o default ;;
+    part) compopt -o nospace ;;
+    none) compopt +o default ;;
+  esac 2>/dev/null || true
 }
 
 complete -o default -F _gyre gyre
-`;
-}
-
-const BASH_REPLIES: Readonly<Record<Lookup, string>> = {
-  file: "_gyre_files",
-  folder: "_gyre_folders",
-  model: "_gyre_models",
-  tools: "_gyre_tools",
-  session: `_gyre_reply "$(${NAMES.session})"`,
-  text: "COMPREPLY=()",
-};
-
-function bashReply(completion: Completion): string {
-  if (typeof completion === "string") return BASH_REPLIES[completion];
-  return `_gyre_reply $'${completion.join("\\n")}'`;
-}
-
-/** One word of those; nothing after it. */
-function bashArgument(completion: Completion): string {
-  const reply = bashReply(completion);
-  return typeof completion === "string"
-    ? reply
-    : `if [ -z "$first" ]; then ${reply}; else _gyre_nothing; fi`;
-}
-
-function zshScript(): string {
-  const perCommand = typedCommands().map(
-    ([name]) => `    ${name})
-      _arguments -s \\
-${[...listOptions(name).map(zshOption), "'1: :'", zshArgument(name)].map((spec) => `        ${spec}`).join(" \\\n")} ;;`,
-  );
-  const run = [...listOptions("run").map(zshOption), "'1: :_gyre_commands'", "'*: :_files'"];
-  const commands = typedCommands().map(
-    ([name, { about }]) => `    ${zshQuoted(`${name}:${about}`)}`,
-  );
-  return `#compdef gyre
+`,
+  zsh: `#compdef gyre
 # Completions of gyre for zsh. To use them: source <(gyre completions zsh)
 
-_gyre_commands() {
-  local -a commands
-  commands=(
-${commands.join("\n")}
-  )
-  _describe -t commands command commands
-}
-
-_gyre_models() {
-  local -a names
-  names=(\${(f)"$(${NAMES.model})"})
-  # A part of a name will do.
-  compadd -M 'l:|=* r:|=*' -a names
-}
-
-_gyre_tools() {
-  compset -P '*,'
-  compadd -S '' ${TOOLS}
-}
-
-_gyre_sessions() {
-  local -a names
-  names=(\${(f)"$(${NAMES.session})"})
-  compadd -a names
-}
-
-_gyre_session_arguments() {
-  local word
-  for word in \${words[2,CURRENT-1]}; do
-    case $word in
-      import) _files; return ;;
-      ${words(findArgument("sessions")).join("|")}) _gyre_sessions; return ;;
-    esac
-  done
-  compadd ${words(findArgument("sessions")).join(" ")}
-}
-
 _gyre() {
-  local command='' word
-  local -i at=2
-  while (( at < CURRENT )); do
-    word=\${words[at]}
-    case $word in
-      ${valueOptions().flatMap(listFlags).join("|")}) at+=1 ;;
-      -*) ;;
-      *) command=$word; break ;;
-    esac
-    at+=1
-  done
-  case $command in
-${perCommand.join("\n")}
-    *)
-      _arguments -s \\
-${run.map((spec) => `        ${spec}`).join(" \\\n")} ;;
+  local -a lines more
+  lines=("\${(@f)$(command gyre completions zsh -- "\${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null </dev/null)}")
+  local kind=$lines[1]
+  shift lines
+  case $kind in
+    file) _files ;;
+    folder) _files -/ ;;
+    none) ;;
+    part) more=(-S '') ;&
+    *) _describe -t words word lines -U $more ;;
   esac
 }
 
@@ -294,159 +254,23 @@ if [[ \${funcstack[1]} == _gyre ]]; then
 else
   compdef _gyre gyre
 fi
-`;
-}
+`,
+  fish: `# Completions of gyre for fish. To use them: gyre completions fish | source
 
-function words(completion: Completion): readonly string[] {
-  return typeof completion === "string" ? [] : completion;
-}
-
-function zshOption(name: OptionName): string {
-  const { multiple, short, type, value = "" } = optionSpec(name);
-  const about = `[${aboutOption(name).replaceAll(/[[\]\\]/g, String.raw`\$&`)}]`;
-  const takes = type === "string" ? `:${value}:${zshAction(findCompletion(name))}` : "";
-  const long = type === "string" ? `--${name}=` : `--${name}`;
-  if (multiple) return zshQuoted(`*${long}${about}${takes}`);
-  if (short === undefined) return zshQuoted(`${long}${about}${takes}`);
-  const letter = type === "string" ? `-${short}+` : `-${short}`;
-  return `'(-${short} --${name})'{${letter},${long}}${zshQuoted(`${about}${takes}`)}`;
-}
-
-function zshArgument(name: CommandName): string {
-  if (name === "sessions") return "'*: :_gyre_session_arguments'";
-  const completion = findArgument(name);
-  const place = typeof completion === "string" ? "*" : "2";
-  return zshQuoted(`${place}: :${zshAction(completion)}`);
-}
-
-const ZSH_ACTIONS: Readonly<Record<Lookup, string>> = {
-  file: "_files",
-  folder: "_files -/",
-  model: "_gyre_models",
-  tools: "_gyre_tools",
-  session: "_gyre_sessions",
-  text: " ",
-};
-
-function zshAction(completion: Completion): string {
-  return typeof completion === "string" ? ZSH_ACTIONS[completion] : `(${completion.join(" ")})`;
-}
-
-function zshQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-function fishScript(): string {
-  const names = typedCommands().map(([name]) => name);
-  const commands = typedCommands().map(
-    ([name, { about }]) =>
-      `complete -c gyre -n __gyre_no_command -a ${name} -d ${fishQuoted(about)}`,
-  );
-  const options = [
-    ...listOptions("run").map((name) => fishOption(name, "__gyre_no_command")),
-    ...names.flatMap((command) =>
-      listOptions(command).map((name) => fishOption(name, `__gyre_command ${command}`)),
-    ),
-  ];
-  const verbs = words(findArgument("sessions"));
-  const sessions = [
-    `complete -c gyre -n '__gyre_command sessions; and not __fish_seen_subcommand_from ${verbs.join(" ")}' -f -a ${fishQuoted(verbs.join(" "))}`,
-    `complete -c gyre -n '__gyre_command sessions; and __fish_seen_subcommand_from ${verbs.filter((verb) => verb !== "import").join(" ")}' -f -a '(__gyre_sessions)'`,
-    `complete -c gyre -n '__gyre_command sessions; and __fish_seen_subcommand_from import' -F`,
-  ];
-  const others = names
-    .filter((name) => name !== "sessions")
-    .flatMap((name) => {
-      const completion = findArgument(name);
-      const value = fishValue(completion);
-      // One word of those, and nothing after it.
-      const seen = words(completion).filter((word) => word !== name);
-      const once = seen.length > 0 ? `; and not __fish_seen_subcommand_from ${seen.join(" ")}` : "";
-      return [
-        `complete -c gyre -n '__gyre_command ${name}' -f`,
-        ...(value ? [`complete -c gyre -n '__gyre_command ${name}${once}' -f -a ${value}`] : []),
-      ];
-    });
-  return `# Completions of gyre for fish. To use them: gyre completions fish | source
-
-# The first word that is no option.
-function __gyre_word
+function __gyre_complete
     set -l words (commandline -opc)
-    set -e words[1]
-    set -l skip no
-    for word in $words
-        if test $skip = yes
-            set skip no
-            continue
-        end
-        switch $word
-            case ${valueOptions().flatMap(listFlags).join(" ")}
-                set skip yes
-            case '-*'
-            case '*'
-                echo $word
-                return
-        end
+    set -l last (commandline -ct)
+    set -l lines (command gyre completions fish -- $words[2..-1] "$last" 2>/dev/null </dev/null)
+    switch "$lines[1]"
+        case file
+            __fish_complete_path "$last"
+        case folder
+            __fish_complete_directories "$last"
+        case '*'
+            printf '%s\\n' $lines[2..-1]
     end
 end
 
-function __gyre_no_command
-    set -l word (__gyre_word)
-    test -z "$word"
-end
-
-function __gyre_command
-    set -l word (__gyre_word)
-    test "$word" = $argv[1]
-end
-
-function __gyre_tools
-    set -l before (commandline -ct | string replace -r '^--tools=' '' | string replace -r '[^,]*$' '')
-    for name in ${TOOLS}
-        echo "$before$name"
-    end
-end
-
-function __gyre_models
-    ${NAMES.model}
-end
-
-function __gyre_sessions
-    ${NAMES.session}
-end
-
-${[...commands, ...options, ...sessions, ...others].join("\n")}
-`;
-}
-
-function fishOption(name: OptionName, condition: string): string {
-  const { short, type } = optionSpec(name);
-  const letter = short === undefined ? "" : ` -s ${short}`;
-  const completion = findCompletion(name);
-  const value =
-    type === "boolean"
-      ? ""
-      : completion === "file"
-        ? " -r -F"
-        : ` -x${completion === "text" ? "" : ` -a ${fishValue(completion)}`}`;
-  return `complete -c gyre -n ${fishQuoted(condition)}${letter} -l ${name}${value} -d ${fishQuoted(aboutOption(name))}`;
-}
-
-const FISH_VALUES: Readonly<Record<Lookup, string>> = {
-  folder: "'(__fish_complete_directories)'",
-  model: "'(__gyre_models)'",
-  tools: "'(__gyre_tools)'",
-  session: "'(__gyre_sessions)'",
-  file: "",
-  text: "",
+complete -c gyre -f -a '(__gyre_complete)'
+`,
 };
-
-function fishValue(completion: Completion): string {
-  return typeof completion === "string"
-    ? FISH_VALUES[completion]
-    : fishQuoted(completion.join(" "));
-}
-
-function fishQuoted(text: string): string {
-  return `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`;
-}
