@@ -247,20 +247,22 @@ function emitEnd(
   return run.emit(event);
 }
 
+/** Its fields are in the order in which a session file gives them back: a prefix that is cached stays. */
 function toResultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
+  const { details, reason } = result;
   const outcome = outcomeOf(result);
-  const message: ToolResultMessage = {
+  const isError = outcome !== "ok";
+  return {
     role: "toolResult",
     toolCallId: call.id,
     toolName: call.name,
     content: result.content.length > 0 ? result.content : [{ type: "text", text: "(no output)" }],
-    isError: outcome !== "ok",
+    ...(details !== undefined && { details }),
+    isError,
     outcome,
+    ...(isError && reason !== undefined && { reason }),
     timestamp: run.clock.now(),
   };
-  if (result.details !== undefined) message.details = result.details;
-  if (message.isError && result.reason !== undefined) message.reason = result.reason;
-  return message;
 }
 
 /** Groups of calls that run together: neighbors that may, or all, or each alone. */
