@@ -10,7 +10,7 @@ import { AFTER_TEXT, DENIED_TEXT, type Gatekeeper, REWRITTEN_TEXT } from "../wor
 import { type RunRecord, joinText } from "../world/run-record.ts";
 import { cannotFit } from "../world/schemas.ts";
 import type { Execution, SimTool, Toolbox } from "../world/tools.ts";
-import type { World } from "../world/world.ts";
+import type { Fail, World } from "../world/world.ts";
 import type { Queues } from "./queues.ts";
 import { listCalls, isIncomplete } from "./transcript.ts";
 
@@ -36,17 +36,16 @@ interface CallRecord {
   readonly message: AssistantMessage;
   readonly place: number;
   readonly madeIn: RunRecord;
-  startedIn: RunRecord | undefined;
-  endedIn: RunRecord | undefined;
-  result: AgentToolResult | undefined;
+  startedIn?: RunRecord | undefined;
+  endedIn?: RunRecord | undefined;
+  result?: AgentToolResult;
   /** What a journal has of it, from an earlier run. */
-  recorded: AgentToolResult | undefined;
+  recorded?: AgentToolResult | undefined;
   answered: boolean;
   /** A steering message waited when it had to be looked for: this call must not run. */
   mustSkip: boolean;
   /** The same came of it too often before it was started. */
   isRepeated: boolean;
-  readonly executions: Execution[];
   /** When its start was reported. */
   startedAt: number;
 }
@@ -63,6 +62,9 @@ function isStopped(ending: Ending): boolean {
   return ending.outcome === "aborted" || (ending.outcome === "limit" && !isRefusal(ending));
 }
 
+/** The rule that a result breaks, and how. */
+type Complaint = [rule: string, why: string] | undefined;
+
 interface Ran {
   key: string;
   content: string;
@@ -75,7 +77,7 @@ export class Calls {
   readonly #gatekeeper: Gatekeeper;
   readonly #toolNamed: (name: string) => SimTool | undefined;
   readonly #records = new Map<string, CallRecord>();
-  readonly #executions = new Map<string, Execution[]>();
+  readonly #executions: Execution[] = [];
   readonly #lateDue = new Map<string, number>();
   readonly #running = new Set<Execution>();
   readonly #runOf = new WeakMap<Execution, RunRecord | undefined>();
@@ -179,14 +181,9 @@ export class Calls {
         message,
         place,
         madeIn: run,
-        startedIn: undefined,
-        endedIn: undefined,
-        result: undefined,
-        recorded: undefined,
         answered: false,
         mustSkip: false,
         isRepeated: false,
-        executions: this.#findExecutions(call.id),
         startedAt: 0,
       });
     }
@@ -236,7 +233,7 @@ export class Calls {
 
   /** Those of the call and of the tools that it called. */
   #allExecutions(id: string): Execution[] {
-    return [...this.#running, ...(this.#records.get(id)?.executions ?? [])].filter(
+    return [...this.#running, ...this.#executions].filter(
       (execution) => execution.id === id || execution.id.startsWith(`${id}/`),
     );
   }
@@ -322,7 +319,7 @@ export class Calls {
     if (message.isError && !named && !ownWords) {
       this.#fail("R9", `the error result of ${id} does not name its tool: ${text}`);
     }
-    const wrong = this.#complaint(record, text, message);
+    const wrong = this.#complaint(record, message);
     if (wrong)
       this.#fail(
         wrong[0],
@@ -332,11 +329,8 @@ export class Calls {
   }
 
   /** Why this cannot be the result of that call; nothing where it can. */
-  #complaint(
-    record: CallRecord,
-    text: string,
-    message: ToolResultMessage,
-  ): [string, string] | undefined {
+  #complaint(record: CallRecord, message: ToolResultMessage): Complaint {
+    const text = joinText(message);
     const { call } = record;
     const decision = this.#run?.decisions[call.id];
     const repaired = record.madeIn !== this.#run;
@@ -350,10 +344,10 @@ export class Calls {
     const isNew = !(record.recorded && this.#world.plan.recorded);
     if (isNew && this.#isAbandoned(call, message)) return this.#timeoutComplaint(record);
     const execution = this.#current(record);
-    if (execution) return this.#executedComplaint(record, execution, text, message);
+    if (execution) return this.#executedComplaint(record, execution, message);
     const mayRun = decision?.type === "approve" && !(record.recorded && this.#world.plan.recorded);
-    if (repaired && !mayRun) return this.#repairComplaint(record, text, message);
-    return this.#unexecutedComplaint(record, text, message);
+    if (repaired && !mayRun) return this.#repairComplaint(record, message);
+    return this.#unexecutedComplaint(record, message);
   }
 
   #timeoutMs(tool: SimTool): number {
@@ -371,7 +365,7 @@ export class Calls {
   }
 
   /** A call with its middleware has a deadline of its own. */
-  #timeoutComplaint(record: CallRecord): [string, string] | undefined {
+  #timeoutComplaint(record: CallRecord): Complaint {
     const middlewareTimeoutMs = this.#middlewareTimeoutMs;
     if (this.#world.plan.entry === "stream") return undefined;
     const isOver = this.#world.now >= record.startedAt + middlewareTimeoutMs;
@@ -385,11 +379,8 @@ export class Calls {
       : undefined;
   }
 
-  #repairComplaint(
-    record: CallRecord,
-    text: string,
-    message: ToolResultMessage,
-  ): [string, string] | undefined {
+  #repairComplaint(record: CallRecord, message: ToolResultMessage): Complaint {
+    const text = joinText(message);
     if (record.recorded && this.#world.plan.recorded) {
       return contentText(record.recorded) === text || text === "(no output)"
         ? undefined
@@ -410,9 +401,8 @@ export class Calls {
   #executedComplaint(
     record: CallRecord,
     execution: Execution,
-    text: string,
     message: ToolResultMessage,
-  ): [string, string] | undefined {
+  ): Complaint {
     const { outcome, tool } = execution;
     const { reason } = message;
     const timeoutMs = this.#timeoutMs(tool);
@@ -440,7 +430,7 @@ export class Calls {
         : undefined;
     }
     const verdict = this.#gatekeeper.verdicts.get(record.call.id) ?? "pass";
-    if (text === REWRITTEN_TEXT)
+    if (joinText(message) === REWRITTEN_TEXT)
       return verdict === "rewrite" ? undefined : ["R14", "no middleware rewrote it"];
     const isOwnError = outcome?.type === "thrown" && reason === outcome.message;
     if (reason === AFTER_TEXT && !isOwnError) {
@@ -468,14 +458,10 @@ export class Calls {
     return isSame && sameDetails ? undefined : ["R8", "the tool gave another result"];
   }
 
-  #unexecutedComplaint(
-    record: CallRecord,
-    text: string,
-    message: ToolResultMessage,
-  ): [string, string] | undefined {
+  #unexecutedComplaint(record: CallRecord, message: ToolResultMessage): Complaint {
     const { call, place } = record;
     const verdict = this.#gatekeeper.verdicts.get(call.id);
-    if (text === REWRITTEN_TEXT)
+    if (joinText(message) === REWRITTEN_TEXT)
       return verdict === "answer" ? undefined : ["R14", "it was not run"];
     const { outcome, reason } = message;
     if (outcome === "ok") return ["R8", "it was not run"];
@@ -513,25 +499,22 @@ export class Calls {
     return ["R8", "nothing kept it from being run"];
   }
 
-  #refusalComplaint(record: CallRecord): [string, string] | undefined {
+  #refusalComplaint(record: CallRecord): Complaint {
     if (this.#world.plan.config.toolExecution !== "sequential") return undefined;
     return this.#timesInARow(record.call) >= this.#maxIdentical
       ? undefined
       : ["R23", "it was not called that often"];
   }
 
-  #abortedComplaint(): [string, string] | undefined {
+  #abortedComplaint(): Complaint {
     return this.#isCanceled() ? undefined : ["R21", "there was no abort"];
   }
 
   #canceledAt(): number | undefined {
-    const run = this.#run;
-    if (!run) return undefined;
-    const { maxDurationMs } = this.#world.plan.config.limits ?? {};
-    const deadline = maxDurationMs === undefined ? undefined : run.startedAt + maxDurationMs;
-    const passed = deadline !== undefined && deadline <= this.#world.now ? deadline : undefined;
-    if (run.abortedAt === undefined || passed === undefined) return run.abortedAt ?? passed;
-    return Math.min(run.abortedAt, passed);
+    const { abortedAt = Infinity, startedAt = Infinity } = this.#run ?? {};
+    const { maxDurationMs = Infinity } = this.#world.plan.config.limits ?? {};
+    const first = Math.min(abortedAt, startedAt + maxDurationMs);
+    return first <= this.#world.now ? first : undefined;
   }
 
   #isCanceled(): boolean {
@@ -539,7 +522,9 @@ export class Calls {
   }
 
   #current(record: CallRecord): Execution | undefined {
-    return record.executions.findLast((execution) => this.#runOf.get(execution) === this.#run);
+    return this.#executions.findLast(
+      (execution) => execution.id === record.call.id && this.#runOf.get(execution) === this.#run,
+    );
   }
 
   /** A tool is about to run: everything that forbids it. */
@@ -548,17 +533,14 @@ export class Calls {
     this.#runOf.set(execution, this.#run);
     const run = this.#run;
     const { id, nested, tool } = execution;
-    const stop = (rule: string, why: string): void => {
+    const stop: Fail = (rule, why) => {
       this.#fail(rule, `${tool.name} was run for ${id}, although ${why}`);
     };
     if (!run || run.over) return stop("R21", "no run goes on");
     if (run.abortedAt !== undefined) stop("R21", "the run was aborted");
     if (run.sinkFailedOn && this.#world.now > this.sinkDeadAt) stop("R25", "the sink has failed");
-    const { maxDurationMs } = this.#world.plan.config.limits ?? {};
-    if (
-      maxDurationMs !== undefined &&
-      this.#world.clock.lastRunAt > run.startedAt + maxDurationMs
-    ) {
+    const { maxDurationMs = Infinity } = this.#world.plan.config.limits ?? {};
+    if (this.#world.clock.lastRunAt > run.startedAt + maxDurationMs) {
       stop("R23", "the time of the run was over");
     }
     const verdict = this.#gatekeeper.verdicts.get(id) ?? "pass";
@@ -570,27 +552,13 @@ export class Calls {
     }
     if (nested) return;
     this.#executingCall(execution, run, stop);
-    this.#findExecutions(id).push(execution);
+    this.#executions.push(execution);
   }
 
-  #findExecutions(id: string): Execution[] {
-    let executions = this.#executions.get(id);
-    if (!executions) {
-      executions = [];
-      this.#executions.set(id, executions);
-    }
-    return executions;
-  }
-
-  #executingCall(
-    execution: Execution,
-    run: RunRecord,
-    stop: (rule: string, why: string) => void,
-  ): void {
+  #executingCall(execution: Execution, run: RunRecord, stop: Fail): void {
     const { id, tool } = execution;
     const record = this.#records.get(id);
-    const isLate = this.#world.plan.entry === "stream";
-    if (isLate) return;
+    if (this.#world.plan.entry === "stream") return;
     if (!record) return stop("R8", "there is no such call");
     const { call, message } = record;
     if (record.startedIn !== run) stop("R2", "its start was not reported");
@@ -603,7 +571,7 @@ export class Calls {
     const decision = run.decisions[id];
     if (decision && decision.type !== "approve")
       stop("R27", `a person's decision is ${decision.type}`);
-    if (record.executions.length > 0 && decision?.type !== "approve") {
+    if (this.#executions.some((other) => other.id === id) && decision?.type !== "approve") {
       if (!tool.idempotent) stop("R19", "it was run before, and may not be repeated");
       if (record.madeIn === run) stop("R8", "it was run before in this run");
     }
@@ -630,13 +598,9 @@ export class Calls {
   /** How often this very call was the last thing done, with the same result each time. */
   #timesInARow(call: ToolCall): number {
     const key = computeKey(call);
-    const last = this.#ran.at(-1);
-    let times = 0;
-    for (const ran of this.#ran.toReversed()) {
-      if (ran.key !== key || ran.content !== last?.content) break;
-      times++;
-    }
-    return times;
+    const content = this.#ran.at(-1)?.content;
+    const other = this.#ran.findLastIndex((ran) => ran.key !== key || ran.content !== content);
+    return this.#ran.length - 1 - other;
   }
 
   settled(execution: Execution): void {

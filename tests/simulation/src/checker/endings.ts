@@ -1,7 +1,7 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
 import { type RunRecord, joinText } from "../world/run-record.ts";
-import type { World } from "../world/world.ts";
+import type { Fail, World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
 import type { Queues } from "./queues.ts";
 import { listCalls } from "./transcript.ts";
@@ -232,8 +232,7 @@ export class Endings {
   #checkStop(run: RunRecord, end: AgentEndEvent): void {
     const { stop } = end;
     const last = this.#lastTurn?.message;
-    const fail = (rule: string, why: string): void =>
-      this.#fail(rule, `the run ended ${stop}: ${why}`);
+    const fail: Fail = (rule, why) => this.#fail(rule, `the run ended ${stop}: ${why}`);
     const isOutOfTime = this.#isOutOfTime;
     if (
       this.#threw !== undefined &&
@@ -269,11 +268,7 @@ export class Endings {
     }
   }
 
-  #checkLimit(
-    end: AgentEndEvent,
-    isOutOfTime: boolean,
-    fail: (rule: string, why: string) => void,
-  ): void {
+  #checkLimit(end: AgentEndEvent, isOutOfTime: boolean, fail: Fail): void {
     const limits = this.#world.plan.config.limits ?? {};
     const { limit } = end;
     if (limit === "maxDurationMs" && !isOutOfTime) fail("R23", "there was time left");

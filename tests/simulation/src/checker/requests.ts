@@ -3,7 +3,7 @@ import type { AssistantMessage, Failure } from "@gyre/ai";
 import type { Driver } from "../world/driver.ts";
 import { type Attempt, mayBeRetried, mayFallBack } from "../world/model.ts";
 import type { RunRecord } from "../world/run-record.ts";
-import type { World } from "../world/world.ts";
+import type { Fail, World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
 import { Choice } from "./choice.ts";
 import type { Queues } from "./queues.ts";
@@ -16,11 +16,6 @@ const DEFAULT_LONGEST_MS = 60_000;
 const MOST_PAUSES = 10;
 const MOST_CUT_OFF = 3;
 
-interface Retry {
-  at: number;
-  delayMs: number;
-}
-
 /** What is asked of the model, and what is made of its answers: R4, R7, R21-R23, R26, R28. */
 export class Requests {
   readonly #world: World;
@@ -32,7 +27,7 @@ export class Requests {
   /** The requests of the turn that goes on, to the model in use. */
   #attempts: Attempt[] = [];
   readonly #all: Attempt[] = [];
-  #retry: Retry | undefined;
+  #retry: { at: number; delayMs: number } | undefined;
   #responses = 0;
   #tokens = 0;
   #cost = 0;
@@ -102,7 +97,7 @@ export class Requests {
 
   requested(attempt: Attempt): void {
     const run = this.#run;
-    const stop = (rule: string, why: string): void => {
+    const stop: Fail = (rule, why) => {
       this.#world.fail(rule, `request ${attempt.number} was made, although ${why}`);
     };
     if (!run || run.over) return stop("R21", "no run goes on");
@@ -123,7 +118,7 @@ export class Requests {
     this.#all.push(attempt);
   }
 
-  #checkLimits(attempt: Attempt, run: RunRecord, stop: (rule: string, why: string) => void): void {
+  #checkLimits(attempt: Attempt, run: RunRecord, stop: Fail): void {
     const { maxTurns, maxIterations, maxTotalTokens, maxCostUsd, maxDurationMs } =
       this.#world.plan.config.limits ?? {};
     const most = maxTurns ?? maxIterations ?? Infinity;
@@ -132,15 +127,14 @@ export class Requests {
       stop("R23", `${this.#tokens} tokens were used`);
     if (this.#cost >= (maxCostUsd ?? Infinity)) stop("R23", `${this.#cost} dollars were spent`);
     if (maxCostUsd !== undefined && !attempt.model.price) stop("R23", "its price is not known");
-    const over =
-      maxDurationMs !== undefined && this.#world.clock.lastRunAt > run.startedAt + maxDurationMs;
+    const over = this.#world.clock.lastRunAt > run.startedAt + (maxDurationMs ?? Infinity);
     if (over) stop("R23", "the time of the run was over");
     if (this.#cutOff >= MOST_CUT_OFF) stop("R10", `${this.#cutOff} answers in a row were cut off`);
     if (this.#pauses > MOST_PAUSES) stop("R7", `there were ${this.#pauses} pauses in a row`);
     if (this.#calls.refusalsBefore > 1) stop("R23", "the same call was refused twice");
   }
 
-  #checkRetry(stop: (rule: string, why: string) => void): void {
+  #checkRetry(stop: Fail): void {
     if (this.#attempts.length === 0) return;
     const retry = this.#retry;
     this.#retry = undefined;
@@ -149,7 +143,7 @@ export class Requests {
     if (waited < retry.delayMs) stop("R22", `it waited ${waited} ms of ${retry.delayMs}`);
   }
 
-  #checkModel(attempt: Attempt, stop: (rule: string, why: string) => void): void {
+  #checkModel(attempt: Attempt, stop: Fail): void {
     const { id } = (this.#choice.inUse ??= attempt.model);
     if (attempt.model.id !== id) stop("R28", `it asked ${attempt.model.id}, not ${id}`);
     const level = this.#prepared?.thinkingLevel;
@@ -158,7 +152,7 @@ export class Requests {
     }
   }
 
-  #checkMessages(attempt: Attempt, stop: (rule: string, why: string) => void): void {
+  #checkMessages(attempt: Attempt, stop: Fail): void {
     const sent = new Set<unknown>(attempt.messages);
     const known = new Set<unknown>(this.#transcript.messages);
     for (const message of attempt.messages) {
@@ -292,7 +286,7 @@ export class Requests {
   }
 
   #checkAnswer(message: AssistantMessage, last: Attempt, attempts: number): void {
-    const fail = (rule: string, why: string): void => {
+    const fail: Fail = (rule, why) => {
       this.#world.fail(rule, `the answer to request ${last.number} (${last.kind}): ${why}`);
     };
     const run = this.#run;
@@ -340,11 +334,7 @@ export class Requests {
   }
 
   /** A whole answer is in the transcript as it came, but for ids that were used before. */
-  #checkWhole(
-    message: AssistantMessage,
-    last: Attempt,
-    fail: (rule: string, why: string) => void,
-  ): void {
+  #checkWhole(message: AssistantMessage, last: Attempt, fail: Fail): void {
     const { final } = last;
     if (!final) return;
     if (message.stopReason !== final.stopReason) {
@@ -369,11 +359,7 @@ export class Requests {
   }
 
   /** R26: what had arrived is kept; of calls, those that were finished. */
-  #checkKept(
-    message: AssistantMessage,
-    last: Attempt,
-    fail: (rule: string, why: string) => void,
-  ): void {
+  #checkKept(message: AssistantMessage, last: Attempt, fail: Fail): void {
     if (!last.started || last.wentOn) return;
     const finished = message.stopReason === "redirected" ? 0 : last.finished.size;
     const kept = listCalls(message).length;

@@ -8,7 +8,6 @@ interface Timer {
   order: number;
   owner: string;
   run: () => void;
-  live: boolean;
 }
 
 interface Turn {
@@ -31,8 +30,8 @@ export class VirtualClock {
   /** Time that work has taken since anything else had its turn. */
   burned = 0;
   readonly #random: Random;
-  readonly #heap: Timer[] = [];
-  readonly #live = new Map<string, number>();
+  /** The first to run is the first. */
+  #timers: Timer[] = [];
   readonly #dead = new Set<string>();
   readonly #clocks = new Map<string, Clock>();
   #turns: Turn[] = [];
@@ -62,28 +61,22 @@ export class VirtualClock {
     // The dead set no timers; what they had on their way to it is lost.
     if (this.#dead.has(owner)) return () => {};
     if (!(ms >= 0)) throw new RangeError(`A timer of ${ms} ms cannot be set.`);
-    const timer: Timer = {
-      at: this.now + ms,
-      tie: this.#random.next(),
-      order: this.#made++,
-      owner,
-      run,
-      live: true,
-    };
-    this.#count(owner, 1);
-    this.#push(timer);
-    return () => this.#kill(timer);
+    const at = this.now + ms;
+    const timer: Timer = { at, tie: this.#random.next(), order: this.#made++, owner, run };
+    const place = this.#timers.findLastIndex((other) => isBefore(other, timer)) + 1;
+    this.#timers.splice(place, 0, timer);
+    return () => this.#remove(timer);
   }
 
   /** How many timers an owner has set. A turn that was asked for comes by itself. */
   pending(owner: string): number {
-    return this.#live.get(owner) ?? 0;
+    return this.#timers.filter((timer) => timer.owner === owner).length;
   }
 
   /** The owner dies: none of its timers will run. */
   drop(owner: string): void {
     this.#dead.add(owner);
-    for (const timer of this.#heap) if (timer.owner === owner) this.#kill(timer);
+    this.#timers = this.#timers.filter((timer) => timer.owner !== owner);
     this.#turns = this.#turns.filter((turn) => turn.owner !== owner);
   }
 
@@ -96,66 +89,27 @@ export class VirtualClock {
   /** Runs what is next: a timer that is due, a turn, or the first timer to come. */
   advance(): boolean {
     this.burned = 0;
-    let next = this.#heap[0];
-    while (next && !next.live) {
-      this.#pop();
-      next = this.#heap[0];
-    }
+    const [next] = this.#timers;
     if (this.#turns.length > 0 && (!next || next.at > this.now)) {
       const [turn] = this.#turns.splice(this.#random.below(this.#turns.length), 1);
       turn?.resolve();
       return true;
     }
     if (!next) return false;
-    this.#pop();
-    this.#kill(next);
+    this.#remove(next);
     this.now = Math.max(this.now, next.at);
     this.lastRunAt = next.at;
     next.run();
     return true;
   }
 
-  #kill(timer: Timer): void {
-    if (!timer.live) return;
-    timer.live = false;
-    this.#count(timer.owner, -1);
-  }
-
-  #count(owner: string, by: number): void {
-    this.#live.set(owner, (this.#live.get(owner) ?? 0) + by);
-  }
-
-  #push(timer: Timer): void {
-    const heap = this.#heap;
-    let index = heap.push(timer) - 1;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!isBefore(timer, heap[parent])) break;
-      heap[index] = heap[parent] as Timer;
-      index = parent;
-    }
-    heap[index] = timer;
-  }
-
-  #pop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (!last || heap.length === 0) return;
-    let index = 0;
-    for (;;) {
-      let child = index * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1], heap[child])) child++;
-      if (!isBefore(heap[child], last)) break;
-      heap[index] = heap[child] as Timer;
-      index = child;
-    }
-    heap[index] = last;
+  #remove(timer: Timer): void {
+    const place = this.#timers.indexOf(timer);
+    if (place >= 0) this.#timers.splice(place, 1);
   }
 }
 
-function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {
-  if (!one || !other) return one !== undefined;
+function isBefore(one: Timer, other: Timer): boolean {
   if (one.at !== other.at) return one.at < other.at;
   if (one.tie !== other.tie) return one.tie < other.tie;
   return one.order < other.order;

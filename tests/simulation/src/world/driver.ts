@@ -7,7 +7,6 @@ import {
   type AgentOptions,
   agentLoop,
   agentLoopContinue,
-  type Decision,
   type PendingCall,
   type QueueMode,
   type QueueName,
@@ -51,7 +50,7 @@ export interface Driver {
   readonly tools: readonly SimTool[];
   prompt(messages: readonly AgentMessage[]): void;
   /** Answers why not, where there is nothing to go on from. */
-  continue(decisions: Readonly<Record<string, Decision>>): void;
+  continue(decisions: RunRecord["decisions"]): void;
   abort(): void;
   push(queue: QueueName, message: AgentMessage): void;
   queued(queue: QueueName): readonly string[];
@@ -108,7 +107,7 @@ function newRun(
   world: World,
   kind: RunRecord["kind"],
   prompts: readonly AgentMessage[],
-  decisions: Readonly<Record<string, Decision>>,
+  decisions: RunRecord["decisions"],
   tools: readonly SimTool[],
 ): RunRecord {
   return {
@@ -120,18 +119,13 @@ function newRun(
     tools: tools.map(({ name }) => name),
     startedAt: world.now,
     events: [],
-    abortedAt: undefined,
     waitsAtAbort: 0,
-    sinkFailedOn: undefined,
-    end: undefined,
     over: false,
   };
 }
 
-function denyAll(pending: readonly PendingCall[]): Record<string, Decision> {
-  return Object.fromEntries(
-    pending.map(({ toolCall }) => [toolCall.id, { type: "deny" } satisfies Decision]),
-  );
+function decideAll(pending: readonly PendingCall[], type: "deny" | "wait"): RunRecord["decisions"] {
+  return Object.fromEntries(pending.map(({ toolCall }) => [toolCall.id, { type }]));
 }
 
 /** Through `Agent`: its queues, its state, its listeners. */
@@ -161,17 +155,13 @@ class AgentDriver implements Driver {
       steeringMode: plan.steeringMode,
       followUpMode: plan.followUpMode,
       ...(plan.listenerTimeoutMs !== undefined && { listenerTimeoutMs: plan.listenerTimeoutMs }),
-      ...(plan.sink !== "none" && { sink: surroundings.sink(() => this.#died()) }),
+      ...(plan.sink !== "none" && { sink: surroundings.sink(() => (this.#run = undefined)) }),
       onError: (error) => world.note(() => `reported: ${String(error)}`),
     };
     const agent = new Agent(options);
     if (plan.sink === "none") agent.subscribe(surroundings.observer());
     for (const listener of surroundings.listeners()) agent.subscribe(listener);
     return agent;
-  }
-
-  #died(): void {
-    this.#run = undefined;
   }
 
   revive(): void {
@@ -192,21 +182,18 @@ class AgentDriver implements Driver {
 
   prompt(messages: readonly AgentMessage[]): void {
     if (this.running) return this.#expectRefusal(this.#agent.prompt(messages), "prompt()");
-    const decisions = denyAll(this.#agent.state.pending);
-    const run = this.#begin("prompt", messages, decisions);
+    const run = this.#begin("prompt", messages, decideAll(this.#agent.state.pending, "deny"));
     if (this.#parts.world.random("driver").chance(0.25)) this.#promptAsStream(run, messages);
     else this.#follow(run, this.#agent.prompt(messages));
   }
 
-  continue(decisions: Readonly<Record<string, Decision>>): void {
+  continue(decisions: RunRecord["decisions"]): void {
     if (this.running) return this.#expectRefusal(this.#agent.continue(), "continue()");
     if (this.#cannotContinue()) {
       return this.#expectRefusal(this.#agent.continue({ decisions }), "continue()");
     }
-    const waiting = this.#agent.state.pending.map(
-      ({ toolCall }) => [toolCall.id, { type: "wait" } satisfies Decision] as const,
-    );
-    const run = this.#begin("continue", [], { ...Object.fromEntries(waiting), ...decisions });
+    const waiting = decideAll(this.#agent.state.pending, "wait");
+    const run = this.#begin("continue", [], { ...waiting, ...decisions });
     this.#follow(run, this.#agent.continue({ decisions }));
   }
 
@@ -221,7 +208,7 @@ class AgentDriver implements Driver {
   #begin(
     kind: RunRecord["kind"],
     prompts: readonly AgentMessage[],
-    decisions: Readonly<Record<string, Decision>>,
+    decisions: RunRecord["decisions"],
   ): RunRecord {
     const run = newRun(this.#parts.world, kind, prompts, decisions, this.tools);
     this.#run = run;
@@ -264,7 +251,7 @@ class AgentDriver implements Driver {
     const leaveAfter = world.random("driver").pick([5, 1_000_000]);
     void readSlowly(world, stream, leaveAfter).then((read) => {
       if (run.sinkFailedOn || !world.lives(run.epoch)) return;
-      if (read.events.length < leaveAfter) compareRead(world, run.events, read.events);
+      if (read.length < leaveAfter) compareRead(world, run.events, read);
     });
   }
 
@@ -347,17 +334,9 @@ class AgentDriver implements Driver {
 }
 
 /** A queue such as a program of one's own may keep. */
-class OwnQueue {
+interface OwnQueue {
   mode: QueueMode;
-  items: AgentMessage[] = [];
-
-  constructor(mode: QueueMode) {
-    this.mode = mode;
-  }
-
-  drain(): AgentMessage[] {
-    return this.items.splice(0, this.mode === "all" ? this.items.length : 1);
-  }
+  items: AgentMessage[];
 }
 
 /** Through the stateless entry points, with queues and a signal of our own. */
@@ -370,7 +349,7 @@ class LoopDriver implements Driver {
   #queues: Record<QueueName, OwnQueue>;
   #run: RunRecord | undefined;
   #pending: readonly PendingCall[] = [];
-  #signal: CountedSignal | undefined;
+  #controller: CountedController | undefined;
   #wakes = new Set<() => void>();
   #thinkingLevel: ThinkingLevel = "off";
 
@@ -382,14 +361,17 @@ class LoopDriver implements Driver {
 
   #newQueues(): Record<QueueName, OwnQueue> {
     const { steeringMode, followUpMode } = this.#parts.world.plan;
-    return { steering: new OwnQueue(steeringMode), followUp: new OwnQueue(followUpMode) };
+    return {
+      steering: { mode: steeringMode, items: [] },
+      followUp: { mode: followUpMode, items: [] },
+    };
   }
 
   revive(): void {
     this.#queues = this.#newQueues();
     this.#run = undefined;
     this.#pending = this.#parts.journal.pending;
-    this.#signal = undefined;
+    this.#controller = undefined;
     this.#wakes = new Set();
   }
 
@@ -399,15 +381,12 @@ class LoopDriver implements Driver {
 
   prompt(messages: readonly AgentMessage[]): void {
     if (this.running) return;
-    this.#launch("prompt", messages, denyAll(this.#pending));
+    this.#launch("prompt", messages, decideAll(this.#pending, "deny"));
   }
 
-  continue(decisions: Readonly<Record<string, Decision>>): void {
+  continue(decisions: RunRecord["decisions"]): void {
     if (this.running) return;
-    const waiting = this.#pending.map(
-      ({ toolCall }) => [toolCall.id, { type: "wait" } satisfies Decision] as const,
-    );
-    const all = { ...Object.fromEntries(waiting), ...decisions };
+    const all = { ...decideAll(this.#pending, "wait"), ...decisions };
     if (canGoOnFrom(this.transcript())) return this.#launch("continue", [], all);
     try {
       agentLoopContinue({ messages: this.transcript() }, this.#config(all));
@@ -418,8 +397,8 @@ class LoopDriver implements Driver {
     }
   }
 
-  #config(decisions: Readonly<Record<string, Decision>>): AgentLoopConfig {
-    const config: AgentLoopConfig = {
+  #config(decisions: RunRecord["decisions"]): AgentLoopConfig {
+    return {
       ...commonConfig(this.#parts),
       model: this.model,
       thinkingLevel: this.#thinkingLevel,
@@ -436,13 +415,12 @@ class LoopDriver implements Driver {
         return () => this.#wakes.delete(wake);
       },
     };
-    return config;
   }
 
   #launch(
     kind: RunRecord["kind"],
     prompts: readonly AgentMessage[],
-    decisions: Readonly<Record<string, Decision>>,
+    decisions: RunRecord["decisions"],
   ): void {
     const { world, watch, surroundings } = this.#parts;
     const run = newRun(world, kind, prompts, decisions, this.tools);
@@ -450,12 +428,13 @@ class LoopDriver implements Driver {
     const context = { messages: Object.freeze([...before]), tools: this.tools };
     this.#run = run;
     this.#pending = [];
-    this.#signal = new CountedSignal();
+    const controller = new CountedController();
+    this.#controller = controller;
     watch.begun(run);
     const config = this.#config(decisions);
     if (world.plan.entry === "loop") {
       const sink = surroundings.sink(() => {});
-      runAgentLoop(prompts, context, config, sink, this.#signal.signal).then(
+      runAgentLoop(prompts, context, config, sink, controller.signal).then(
         () => this.#over(run, undefined),
         (error: unknown) => this.#over(run, error),
       );
@@ -463,11 +442,11 @@ class LoopDriver implements Driver {
     }
     const stream =
       kind === "prompt"
-        ? agentLoop(prompts, context, config, this.#signal.signal)
-        : agentLoopContinue(context, config, this.#signal.signal);
+        ? agentLoop(prompts, context, config, controller.signal)
+        : agentLoopContinue(context, config, controller.signal);
     void readSlowly(world, stream, Infinity, (event) => watch.taken(event)).then(async (read) => {
       const result = await stream.result();
-      const end = read.events.at(-1);
+      const end = read.at(-1);
       const isSame = end?.type === "agent_end" && end.messages === result;
       world.check(isSame, "R5", () => "result() is not what agent_end said");
       this.#over(run, undefined);
@@ -488,7 +467,8 @@ class LoopDriver implements Driver {
     const { epoch } = world;
     const give = (): AgentMessage[] => {
       if (!world.lives(epoch)) return [];
-      const messages = this.#queues[queue].drain();
+      const { items, mode } = this.#queues[queue];
+      const messages = items.splice(0, mode === "all" ? items.length : 1);
       watch.drained(queue, messages.length);
       return messages;
     };
@@ -508,7 +488,7 @@ class LoopDriver implements Driver {
 
   abort(): void {
     noteAbort(this.#parts.world, this.#run);
-    if (this.#run) this.#signal?.abort();
+    if (this.#run) this.#controller?.abort();
   }
 
   push(queue: QueueName, message: AgentMessage): void {
@@ -565,19 +545,19 @@ class LoopDriver implements Driver {
   }
 
   leftovers(): string | undefined {
-    const listening = this.#signal?.listening ?? 0;
+    const listening = this.#controller?.listening ?? 0;
     if (listening > 0) return `${listening} listeners are left on the caller's signal`;
     return this.#wakes.size > 0 ? "onSteering was not undone" : undefined;
   }
 }
 
-/** A signal that knows who listens. */
-class CountedSignal {
-  readonly #controller = new AbortController();
+/** Counts who listens to its signal. */
+class CountedController extends AbortController {
   #listening = 0;
 
   constructor() {
-    const { signal } = this.#controller;
+    super();
+    const { signal } = this;
     const add = signal.addEventListener.bind(signal);
     const remove = signal.removeEventListener.bind(signal);
     signal.addEventListener = (...args: Parameters<typeof add>) => {
@@ -590,17 +570,9 @@ class CountedSignal {
     };
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
   /** Listeners that were not taken back; one that has fired is gone. */
   get listening(): number {
     return this.signal.aborted ? 0 : this.#listening;
-  }
-
-  abort(): void {
-    this.#controller.abort();
   }
 }
 
@@ -626,7 +598,7 @@ async function readSlowly(
   stream: AsyncIterable<AgentEvent>,
   most: number,
   onEvent: (event: AgentEvent) => void = () => {},
-): Promise<{ events: AgentEvent[] }> {
+): Promise<AgentEvent[]> {
   const random = world.random("reader");
   const pauses = random.chance(0.5);
   const { epoch } = world;
@@ -642,7 +614,7 @@ async function readSlowly(
   } catch (error) {
     world.note(() => `the reader of the run stops: ${String(error)}`);
   }
-  return { events };
+  return events;
 }
 
 /** What a slow reader of `agent.run()` got is what there was: deltas joined, nothing lost. */

@@ -1,16 +1,19 @@
 import { type AgentToolResult, type Middleware, Suspend, type ToolInvocation } from "@gyre/agent";
 import type { World } from "./world.ts";
 
-export type Verdict =
-  | "pass"
-  | "deny"
-  | "suspend"
-  | "slowBefore"
-  | "slowAfter"
-  | "throwAfter"
-  | "rewrite"
-  | "answer"
-  | "hang";
+/** How often each is the verdict where a call does not just pass. */
+const WEIGHTS = {
+  deny: 3,
+  suspend: 5,
+  slowBefore: 4,
+  slowAfter: 2,
+  throwAfter: 1,
+  rewrite: 1,
+  answer: 1,
+  hang: 1,
+};
+
+export type Verdict = "pass" | keyof typeof WEIGHTS;
 
 export const DENIED_TEXT = "not allowed here";
 export const AFTER_TEXT = "cannot be shown";
@@ -79,17 +82,9 @@ export class Gatekeeper {
     const random = this.#world.random("middleware");
     if (calm || call.decision?.type === "approve") return "pass";
     if (!random.chance(plan.middlewareFaults)) return "pass";
-    return random.weighted({
-      deny: 3,
-      // A tool that calls a tool would have to be suspended as a whole.
-      suspend: call.parentId === undefined ? 5 : 0,
-      slowBefore: 4,
-      slowAfter: 2,
-      throwAfter: 1,
-      rewrite: 1,
-      answer: 1,
-      hang: 1,
-    });
+    // A tool that calls a tool would have to be suspended as a whole.
+    const isWhole = call.parentId === undefined;
+    return random.weighted({ ...WEIGHTS, suspend: isWhole ? WEIGHTS.suspend : 0 });
   }
 
   async #model<T>(next: () => Promise<T>): Promise<T> {

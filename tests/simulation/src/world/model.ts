@@ -19,13 +19,10 @@ import type { World } from "./world.ts";
 /** One request, and all that the loop can know of its answer. */
 export interface Attempt {
   readonly number: number;
-  readonly epoch: number;
   readonly model: Model;
   readonly thinkingLevel: string | undefined;
-  readonly systemPrompt: string | undefined;
   readonly toolNames: readonly string[];
   readonly messages: readonly Message[];
-  readonly at: number;
   readonly signal: AbortSignal;
   /** What kind of answer was drawn, for the log. */
   readonly kind: string;
@@ -37,15 +34,14 @@ export interface Attempt {
   replayable: boolean;
   outcome: "open" | "done" | "error" | "ended" | "failed" | "thrown";
   /** The message as it was when its terminal was pushed. */
-  final: AssistantMessage | undefined;
-  failure: Failure | undefined;
-  lastPushAt: number;
+  final?: AssistantMessage;
+  failure?: Failure | undefined;
   /** Indices of the calls whose end was pushed after `start`. */
   readonly finished: Set<number>;
   /** Something was pushed after the request was called off: what was read is a matter of luck. */
   wentOn: boolean;
   /** What had arrived when the request was called off. */
-  atAbort: AssistantMessage | undefined;
+  atAbort?: AssistantMessage;
   /** Events that came before `start`, which must not be shown. */
   readonly early: WeakSet<object>;
 }
@@ -143,25 +139,18 @@ export class SimModel {
     if (!signal) throw new Error("The loop gave no signal.");
     const attempt: Attempt = {
       number: ++this.#made,
-      epoch: world.epoch,
       model,
       thinkingLevel: options.thinkingLevel,
-      systemPrompt: context.systemPrompt,
       toolNames: (context.tools ?? []).map(({ name }) => name),
       messages: [...context.messages],
-      at: world.now,
       signal,
       kind: script.kind,
       started: false,
       shown: false,
       replayable: true,
       outcome: "open",
-      final: undefined,
-      failure: undefined,
-      lastPushAt: world.now,
       finished: new Set(),
       wentOn: false,
-      atAbort: undefined,
       early: new WeakSet(),
     };
     world.note(
@@ -187,7 +176,6 @@ export class SimModel {
     return {
       ...plain("calm"),
       blocks: [{ type: "text", text: `All is well ${++this.#sinceCalm}.` }],
-      ending: { type: "done", reason: "stop" },
       delayMs: 5,
     };
   }
@@ -335,6 +323,9 @@ export class SimModel {
       script.blocks.length = Math.max(1, random.below(script.blocks.length + 1));
     }
     const failure = random.pick(FAILURES);
+    const finish = (reason: DoneReason): void => {
+      Object.assign(script, { open: false, ending: { type: "done", reason } });
+    };
     switch (kind) {
       case "error":
       case "errorFirst":
@@ -353,32 +344,29 @@ export class SimModel {
         script.ending = { type: "breaks", failure: random.chance(0.5) ? failure : undefined };
         break;
       case "empty":
-        Object.assign(script, {
-          blocks: [],
-          open: false,
-          ending: { type: "done", reason: "stop" },
-        });
+        script.blocks = [];
+        finish("stop");
         break;
       case "emptyBlocks":
         script.blocks = [
           { type: "text", text: "" },
           { type: "thinking", text: "" },
         ];
-        Object.assign(script, { open: false, ending: { type: "done", reason: "stop" } });
+        finish("stop");
         break;
       case "noCall":
         this.#fill(script, context, 0);
         if (random.chance(0.5)) script.blocks = [];
-        Object.assign(script, { open: false, ending: { type: "done", reason: "toolUse" } });
+        finish("toolUse");
         break;
       case "length":
       case "pause":
         this.#fill(script, context, 0);
-        Object.assign(script, { open: false, ending: { type: "done", reason: kind } });
+        finish(kind);
         break;
       case "lengthCalls":
         this.#fill(script, context, random.between(1, 3));
-        Object.assign(script, { ending: { type: "done", reason: "length" } });
+        script.ending = { type: "done", reason: "length" };
         break;
       case "throws":
       case "rejects":
@@ -415,15 +403,13 @@ function plain(kind: string): Script {
 
 /** A stream that notes what goes into it, and can hold `start` back. */
 class WatchedStream extends AssistantMessageEventStream {
-  readonly #world: World;
   readonly #attempt: Attempt;
   readonly #start: Script["start"];
   #held: AssistantMessageEvent | undefined;
   #seen = 0;
 
-  constructor(world: World, attempt: Attempt, start: Script["start"]) {
+  constructor(attempt: Attempt, start: Script["start"]) {
     super();
-    this.#world = world;
     this.#attempt = attempt;
     this.#start = start;
   }
@@ -448,7 +434,6 @@ class WatchedStream extends AssistantMessageEventStream {
       return;
     }
     if (attempt.outcome !== "open") return;
-    attempt.lastPushAt = this.#world.now;
     switch (event.type) {
       case "start":
         attempt.started = true;
@@ -497,7 +482,7 @@ class Performance {
     this.#world = world;
     this.#attempt = attempt;
     this.#script = script;
-    this.stream = new WatchedStream(world, attempt, script.start);
+    this.stream = new WatchedStream(attempt, script.start);
     this.#out = new Accumulator(this.stream, attempt.model, world.now);
     this.#acts = this.#play();
     attempt.signal.addEventListener("abort", () => this.#calledOff(), { once: true });

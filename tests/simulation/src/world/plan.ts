@@ -4,20 +4,14 @@ import { Random } from "./random.ts";
 /** How the loop is reached: through `Agent`, with a sink of our own, or as a stream. */
 export type Entry = "agent" | "loop" | "stream";
 
-export type HookName =
-  | "transformContext"
-  | "convertToLlm"
-  | "getApiKey"
-  | "prepareTurn"
-  | "shouldStopAfterTurn";
-
-export const HOOKS: readonly HookName[] = [
+export const HOOKS = [
   "transformContext",
   "convertToLlm",
   "getApiKey",
   "prepareTurn",
   "shouldStopAfterTurn",
-];
+] as const;
+export type HookName = (typeof HOOKS)[number];
 
 /** What a model tends to, so that the rarer limits are met as well. */
 export type Mood = "plain" | "stubborn" | "pausing" | "cutting" | "busy";

@@ -13,11 +13,11 @@ export interface RunRecord {
   readonly startedAt: number;
   /** All events that were taken, in order. */
   readonly events: AgentEvent[];
-  abortedAt: number | undefined;
+  abortedAt?: number;
   waitsAtAbort: number;
   /** The sink failed on this event; nothing may reach it any more. */
-  sinkFailedOn: AgentEvent | undefined;
-  end: AgentEndEvent | undefined;
+  sinkFailedOn?: AgentEvent;
+  end?: AgentEndEvent;
   /** Its promise has settled, and the driver is idle. */
   over: boolean;
 }

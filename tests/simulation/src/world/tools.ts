@@ -1,4 +1,4 @@
-import type { AgentTool, AgentToolResult, ToolHost } from "@gyre/agent";
+import type { AgentTool, AgentToolResult, ToolContext } from "@gyre/agent";
 import type { Random } from "./random.ts";
 import { complaint, drawArguments, SCHEMAS } from "./schemas.ts";
 import type { World } from "./world.ts";
@@ -14,23 +14,19 @@ export interface SimTool extends AgentTool {
 /** One time that a tool was run. */
 export interface Execution {
   readonly number: number;
-  readonly epoch: number;
   readonly id: string;
   /** Called by another tool. */
   readonly nested: boolean;
   readonly tool: SimTool;
-  readonly args: unknown;
-  readonly behavior: string;
   readonly signal: AbortSignal;
   readonly startedAt: number;
-  settledAt: number | undefined;
-  settledStep: number | undefined;
+  settledAt?: number;
+  settledStep?: number;
   /** What it came to; a result that is no result is `rubbish`. */
-  outcome:
+  outcome?:
     | { type: "result"; result: AgentToolResult }
     | { type: "thrown"; message: string }
-    | { type: "rubbish" }
-    | undefined;
+    | { type: "rubbish" };
   /** What this tool has reported while it ran, and after it. */
   readonly updates: Set<string>;
   readonly lateUpdates: Set<string>;
@@ -41,21 +37,21 @@ export interface ToolWatch {
   settled(execution: Execution): void;
 }
 
-type Behavior =
-  | "instant"
-  | "string"
-  | "async"
-  | "slow"
-  | "updating"
-  | "throws"
-  | "rejects"
-  | "rejectsLate"
-  | "never"
-  | "deaf"
-  | "rubbish"
-  | "nesting"
-  | "lateUpdates"
-  | "windsDown";
+/** How often tools behave in each way, where nothing goes wrong and where something does. */
+const SOUND = { instant: 3, string: 1, async: 2, slow: 4, updating: 3 };
+const FAULTY = {
+  throws: 2,
+  rejects: 2,
+  rejectsLate: 2,
+  never: 2,
+  deaf: 2,
+  rubbish: 2,
+  nesting: 3,
+  lateUpdates: 3,
+  windsDown: 3,
+};
+
+type Behavior = keyof typeof SOUND | keyof typeof FAULTY;
 
 /** Executions of one seed beyond this are a loop that does not end. */
 const MOST_EXECUTIONS = 5_000;
@@ -98,37 +94,28 @@ export class Toolbox {
       ...(random.chance(0.4) && { idempotent: true }),
       ...(random.chance(0.25) && { timeoutMs: random.pick([30, 300]) }),
       ...(random.chance(0.25) && { abortGraceMs: random.pick([0, 50, 2_000]) }),
-      execute: (args, { id, signal, update: onUpdate, host }) =>
-        this.#execute(tool, id, args, signal, onUpdate, host),
+      execute: (args, context) => this.#execute(tool, args, context),
     };
     return tool;
   }
 
   #execute(
     tool: SimTool,
-    id: string,
     args: unknown,
-    signal: AbortSignal,
-    onUpdate: (partial: AgentToolResult) => void,
-    host: ToolHost,
+    context: ToolContext,
   ): AgentToolResult | string | Promise<AgentToolResult | string> {
     const world = this.#world;
     if (world.dead) return new Promise(() => {});
     const random = world.random("tools");
+    const { id, signal } = context;
     const behavior = this.#behavior(random, id);
     const execution: Execution = {
       number: this.executions.length + 1,
-      epoch: world.epoch,
       id,
       nested: id.includes("/"),
       tool,
-      args,
-      behavior,
       signal,
       startedAt: world.now,
-      settledAt: undefined,
-      settledStep: undefined,
-      outcome: undefined,
       updates: new Set(),
       lateUpdates: new Set(),
     };
@@ -142,26 +129,15 @@ export class Toolbox {
     if (wrong)
       world.fail("R12", `tool ${tool.name} was run with arguments that do not fit: ${wrong}`);
     this.#watch.executing(execution);
-    return new Act(world, this.#watch, execution, onUpdate, host, this.tools).play(behavior);
+    return new Act(world, this.#watch, execution, context, this.tools).play(behavior);
   }
 
   #behavior(random: Random, id: string): Behavior {
     const { calm, plan } = this.#world;
     if (calm) return "async";
-    if (random.chance(plan.toolFaults)) {
-      return random.weighted({
-        throws: 2,
-        rejects: 2,
-        rejectsLate: 2,
-        never: 2,
-        deaf: 2,
-        rubbish: 2,
-        nesting: id.split("/").length > 3 ? 0 : 3,
-        lateUpdates: 3,
-        windsDown: 3,
-      });
-    }
-    return random.weighted({ instant: 3, string: 1, async: 2, slow: 4, updating: 3 });
+    if (!random.chance(plan.toolFaults)) return random.weighted(SOUND);
+    const isDeep = id.split("/").length > 3;
+    return random.weighted({ ...FAULTY, nesting: isDeep ? 0 : FAULTY.nesting });
   }
 }
 
@@ -170,8 +146,7 @@ class Act {
   readonly #world: World;
   readonly #watch: ToolWatch;
   readonly #execution: Execution;
-  readonly #onUpdate: (partial: AgentToolResult) => void;
-  readonly #host: ToolHost;
+  readonly #context: ToolContext;
   readonly #tools: readonly SimTool[];
   readonly #random: Random;
 
@@ -179,15 +154,13 @@ class Act {
     world: World,
     watch: ToolWatch,
     execution: Execution,
-    onUpdate: (partial: AgentToolResult) => void,
-    host: ToolHost,
+    context: ToolContext,
     tools: readonly SimTool[],
   ) {
     this.#world = world;
     this.#watch = watch;
     this.#execution = execution;
-    this.#onUpdate = onUpdate;
-    this.#host = host;
+    this.#context = context;
     this.#tools = tools;
     this.#random = world.random("tools");
   }
@@ -312,7 +285,7 @@ class Act {
     const text = `update ${updates.size + lateUpdates.size} of ${number}`;
     if (settledStep < this.#world.steps) lateUpdates.add(text);
     else updates.add(text);
-    this.#onUpdate({ content: [{ type: "text", text }] });
+    this.#context.update({ content: [{ type: "text", text }] });
   }
 
   #updateEvery(ms: number, times: number): void {
@@ -336,7 +309,7 @@ class Act {
     }
     const name = random.chance(0.1) ? "nothing" : tool.name;
     try {
-      await this.#host.call(name, args);
+      await this.#context.host.call(name, args);
     } catch (error) {
       if (random.chance(0.5)) {
         throw this.#failed(error instanceof Error ? error.message : String(error));

@@ -23,23 +23,21 @@ export interface QueueWatch {
   steered(): void;
 }
 
-type Action =
-  | "prompt"
-  | "promptNote"
-  | "steer"
-  | "followUp"
-  | "abort"
-  | "continue"
-  | "take"
-  | "edit"
-  | "move"
-  | "mode"
-  | "model"
-  | "tools"
-  | "thinking";
-
 /** How often the user changes what waits or how the agent works, to everything else. */
 const CHANGES = { take: 1, edit: 1, move: 1, mode: 1, model: 1, tools: 1, thinking: 1 };
+const PLANNED = {
+  prompt: 5,
+  promptNote: 1,
+  steer: 6,
+  followUp: 4,
+  abort: 4,
+  continue: 4,
+  ...CHANGES,
+};
+/** While something else is going on. */
+const SUDDEN = { prompt: 1, steer: 4, followUp: 2, abort: 1, continue: 1, ...CHANGES };
+
+type Action = keyof typeof PLANNED;
 
 /** A user who prompts, steers, aborts and changes their mind, at any time. */
 export class User implements Reactions {
@@ -62,7 +60,9 @@ export class User implements Reactions {
     const random = this.#world.random("user");
     const { actions, horizonMs } = this.#world.plan;
     this.#at(0, "prompt");
-    for (let i = 0; i < actions; i++) this.#at(random.below(horizonMs), this.#draw(random));
+    for (let i = 0; i < actions; i++) {
+      this.#at(random.below(horizonMs), random.weighted(PLANNED));
+    }
     // The user always comes back to look, also to what a crash has left.
     this.#at(horizonMs, "continue");
   }
@@ -70,15 +70,7 @@ export class User implements Reactions {
   act(where: string): void {
     const random = this.#world.random("reactions");
     if (this.#world.calm || !random.chance(this.#world.plan.reactive)) return;
-    const action = random.weighted<Action>({
-      prompt: 1,
-      promptNote: 0,
-      steer: 4,
-      followUp: 2,
-      abort: 1,
-      continue: 1,
-      ...CHANGES,
-    });
+    const action = random.weighted(SUDDEN);
     this.#world.note(() => `in the middle of ${where}:`);
     this.#do(action, random);
   }
@@ -93,18 +85,6 @@ export class User implements Reactions {
     this.#world.clock.after("user", ms, () => {
       this.left--;
       this.#do(action, this.#world.random("user"));
-    });
-  }
-
-  #draw(random: Random): Action {
-    return random.weighted({
-      prompt: 5,
-      promptNote: 1,
-      steer: 6,
-      followUp: 4,
-      abort: 4,
-      continue: 4,
-      ...CHANGES,
     });
   }
 

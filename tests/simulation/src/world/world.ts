@@ -9,6 +9,9 @@ export interface Broken {
   text: string;
 }
 
+/** Notes that a rule was broken, and why. */
+export type Fail = (rule: string, why: string) => void;
+
 /** Work in one step without end would hang the simulator: past this it is parked. */
 const MOST_OBSERVATIONS_A_STEP = 20_000;
 
