@@ -1,3 +1,4 @@
+import { collect } from "../src/measure/measure.ts";
 import type { Outcome, Part, Peer, Work } from "./peer.ts";
 import { abortInTool } from "./speed.ts";
 import { adding, addTool, streamParts, DELTA, textParts } from "./works.ts";
@@ -117,8 +118,6 @@ const slow: Behavior = {
   limitMs: LIMIT_MS,
   late: "hangs",
   async find(peer) {
-    const { gc } = globalThis as { gc?: () => void };
-    if (!gc) throw new Error("Run with --expose-gc.");
     const controller = new AbortController();
     let produced = 0;
     const counted = function* (): Generator<Part> {
@@ -127,14 +126,14 @@ const slow: Behavior = {
     };
     let events = 0;
     let [grown, taken] = [0, 0];
-    gc();
+    collect();
     const before = process.memoryUsage().heapUsed;
     await peer.run({
       answer: () => streamParts(counted()),
       event: async () => {
         if (++events !== 20) return;
         await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
-        gc();
+        collect();
         taken = produced;
         grown = process.memoryUsage().heapUsed - before;
         controller.abort();

@@ -171,18 +171,10 @@ async function measureAll(): Promise<Results> {
 
 async function describeColumn(column: Column): Promise<Heading> {
   const peer = await loadPeer(column.id);
-  const [name] = peer.imports;
-  const folder = column.folder ?? "gyre";
-  const version =
-    name === undefined
-      ? ""
-      : (
-          JSON.parse(
-            readFileSync(
-              `${here}${folder}/node_modules/${parsePackageName(name)}/package.json`,
-              "utf8",
-            ),
-          ) as { version: string }
-        ).version;
+  const [specifier] = peer.imports;
+  if (specifier === undefined) return { id: column.id, name: peer.name, version: "" };
+  const modules = `${here}${column.folder ?? "gyre"}/node_modules`;
+  const manifest = readFileSync(`${modules}/${parsePackageName(specifier)}/package.json`, "utf8");
+  const { version } = JSON.parse(manifest) as { version: string };
   return { id: column.id, name: peer.name, version };
 }

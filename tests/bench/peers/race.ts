@@ -17,6 +17,9 @@ import type { WorkerMessage } from "./worker.ts";
 /** What takes longer is not measured, nor anything larger of its kind. */
 const LIMIT_MS = 60_000;
 
+/** What a worker says, or what became of one that says nothing more, or nothing in time. */
+type Heard = WorkerMessage | { readonly type: "late" | "died" };
+
 /** A worker, and the next thing that it says. */
 class Worker {
   readonly #child: ChildProcess;
@@ -28,21 +31,20 @@ class Worker {
     });
   }
 
-  /** What it says next; what became of it if it says nothing more, or nothing in time. */
-  next(limitMs: number): Promise<WorkerMessage | "late" | "died"> {
+  next(limitMs: number): Promise<Heard> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => finish("late"), limitMs);
-      const finish = (message: WorkerMessage | "late" | "died"): void => {
+      const timer = setTimeout(() => finish({ type: "late" }), limitMs);
+      const finish = (message: Heard): void => {
         clearTimeout(timer);
         this.#child.off("message", finish).off("exit", died);
         resolve(message);
       };
-      const died = (): void => finish("died");
+      const died = (): void => finish({ type: "died" });
       this.#child.on("message", finish).on("exit", died);
     });
   }
 
-  take(): Promise<WorkerMessage | "late" | "died"> {
+  take(): Promise<Heard> {
     this.#child.send("take");
     return this.next(LIMIT_MS);
   }
@@ -78,7 +80,7 @@ export async function measureSpeed(
     const start = async (id: string): Promise<Worker | undefined> => {
       const worker = new Worker(id, speed.name, String(size), origin, quick ? "cold" : "warm");
       const message = await worker.next(LIMIT_MS);
-      if (message !== "late" && message !== "died" && message.type === "ready") return worker;
+      if (message.type === "ready") return worker;
       worker.stop();
       out.set(id, formatNote(message));
       return undefined;
@@ -96,7 +98,7 @@ export async function measureSpeed(
         if (!worker) continue;
         const message = await worker.take();
         if (speed.isFresh) worker.stop();
-        if (message !== "late" && message !== "died" && message.type === "sample") {
+        if (message.type === "sample") {
           samples.set(id, [...(samples.get(id) ?? []), message.sample]);
         } else {
           out.set(id, formatNote(message));
@@ -129,10 +131,9 @@ function quickSize({ sizes: [size = 1], isFresh }: Speed): number {
 }
 
 /** Why there is no figure. */
-function formatNote(message: WorkerMessage | "late" | "died"): string {
-  if (message === "late") return LATE;
-  if (message === "died") return "died";
-  if (message.type === "none") return "none";
+function formatNote(message: Heard): string {
+  if (message.type === "late") return LATE;
+  if (message.type === "died" || message.type === "none") return message.type;
   const reason = message.type === "failed" ? message.reason : message.type;
   console.error(reason);
   return "failed";
@@ -183,7 +184,7 @@ async function observeBehavior(id: string, { name, limitMs, late }: Behavior): P
   const worker = new Worker(id, "behave", name);
   const message = await worker.next(limitMs);
   worker.stop();
-  if (message === "late") return late;
-  if (message === "died") return "the process dies";
+  if (message.type === "late") return late;
+  if (message.type === "died") return "the process dies";
   return message.type === "behavior" ? message.found : formatNote(message);
 }

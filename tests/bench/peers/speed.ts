@@ -1,6 +1,7 @@
-import { cpuMs } from "../src/measure/measure.ts";
+import { collect, cpuMs } from "../src/measure/measure.ts";
 import { timed } from "./measure.ts";
 import type { HttpWork, Outcome, Peer, Work } from "./peer.ts";
+import { formatArguments } from "../src/library/raw.ts";
 import { streamedChars } from "../src/library/stream-bodies.ts";
 import {
   adding,
@@ -10,7 +11,6 @@ import {
   DELTA,
   longHistory,
   textParts,
-  writeArguments,
   writeTool,
 } from "./works.ts";
 
@@ -99,7 +99,7 @@ const args: Speed = {
   sizes: [10_000, 100_000, 1_000_000],
   grows: true,
   prepare(peer, bytes) {
-    const json = writeArguments(bytes);
+    const json = formatArguments(bytes);
     const wanted = (JSON.parse(json) as { content: string }).content.length;
     let got = 0;
     const tools = [writeTool((chars) => (got = chars))];
@@ -316,11 +316,9 @@ const idle: Speed = {
 
 /** What is alive after timers of the moment have run out and everything else was collected. */
 async function settledHeap(): Promise<number> {
-  const { gc } = globalThis as { gc?: () => void };
-  if (!gc) throw new Error("Run with --expose-gc.");
   for (let i = 0; i < 3; i++) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    gc();
+    collect();
   }
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;

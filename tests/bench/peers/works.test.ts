@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { formatArguments } from "../src/library/raw.ts";
 import type { Answer, Part } from "./peer.ts";
 import {
   adding,
@@ -8,7 +9,6 @@ import {
   DELTA,
   longHistory,
   textParts,
-  writeArguments,
   writeTool,
 } from "./works.ts";
 
@@ -105,7 +105,7 @@ it("the tool adds", async () => {
 });
 
 it.each([10, 1_000, 100_000])("arguments of %d bytes are about as long, and JSON", (bytes) => {
-  const json = writeArguments(bytes);
+  const json = formatArguments(bytes);
   expect(json.length).toBeGreaterThanOrEqual(bytes);
   expect(json.length).toBeLessThan(bytes + 100);
   expect(JSON.parse(json)).toEqual({ path: "src/a.ts", content: expect.any(String) });

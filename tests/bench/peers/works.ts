@@ -1,12 +1,5 @@
+import { nextRead, PARTS_A_READ } from "../src/library/raw.ts";
 import type { Answer, Part, Plain, Tool } from "./peer.ts";
-
-/** Deltas that arrive together, as a read from a socket brings them. */
-const PARTS_A_READ = 32;
-
-/** The next read of a socket: the event loop gets its turn. */
-function nextRead(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** Parts in the reads that a socket would give. */
 export async function* streamParts(parts: Iterable<Part>): Answer {
@@ -40,14 +33,7 @@ export function* callParts(
   }
 }
 
-/** Arguments of a call that writes a file, about `bytes` long. */
-export function writeArguments(bytes: number): string {
-  const line = 'const answer = "forty-two"; // a line of code\n';
-  const encoded = JSON.stringify(line).length - 2;
-  return JSON.stringify({ path: "src/a.ts", content: line.repeat(Math.ceil(bytes / encoded)) });
-}
-
-/** Takes what `writeArguments` made; reports to `received` how much of it there was. */
+/** Takes what `formatArguments` made; reports to `received` how much of it there was. */
 export function writeTool(received: (chars: number) => void): Tool {
   return {
     name: "write",

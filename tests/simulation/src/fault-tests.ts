@@ -44,27 +44,45 @@ export async function findByTests(
   }
 }
 
-function runTests(
+async function runTests(
   root: string,
   tests: readonly string[],
   variables: Readonly<Record<string, string>>,
 ): Promise<string | undefined> {
   const config = join(root, "tests/simulation/faulty.config.ts");
   const args = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", config, ...tests];
+  const env = { ...process.env, ...variables };
+  const { out, code, signal } = await runNode(args, { cwd: root, env }, SILENCE_MS);
+  if (signal) return "hang: a test does not end";
+  return code === 0 ? undefined : nameFailure(out);
+}
+
+export interface Ended {
+  out: string;
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** Runs Node to its end. One that sends no message for `silenceMs` is killed. */
+export function runNode(
+  args: readonly string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv },
+  silenceMs: number,
+): Promise<Ended> {
   const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: { ...process.env, ...variables },
-    stdio: ["ignore", "pipe", "ignore"],
+    ...options,
+    stdio: ["ignore", "pipe", "ignore", "ipc"],
   });
   return new Promise((resolve, reject) => {
     let out = "";
-    const timer = setTimeout(() => child.kill("SIGKILL"), SILENCE_MS);
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+    const timer = setTimeout(() => child.kill("SIGKILL"), silenceMs);
+    // After each seed. On a busy machine all of them take longer than the silence of one.
+    child.on("message", () => timer.refresh());
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (out += text));
     child.on("error", reject);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      if (signal) resolve("hang: a test does not end");
-      else resolve(code === 0 ? undefined : nameFailure(out));
+      resolve({ out, code, signal });
     });
   });
 }

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -6,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { type Fault, FAULTS } from "./fault-list.ts";
-import { findByTests } from "./fault-tests.ts";
+import { type Ended, findByTests, runNode } from "./fault-tests.ts";
 import { Random } from "./world/random.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -69,30 +68,8 @@ class Laboratory {
   }
 
   #simulate(seeds: number, silenceMs: number): Promise<Omit<Verdict, "fault">> {
-    const args = [
-      join(this.#home, "sim", "main.js"),
-      "--seeds",
-      String(seeds),
-      "--first",
-      "--workers",
-      "1",
-    ];
-    const child = spawn(process.execPath, args, {
-      cwd: this.#home,
-      stdio: ["ignore", "pipe", "ignore", "ipc"],
-    });
-    return new Promise((resolve, reject) => {
-      let out = "";
-      const timer = setTimeout(() => child.kill("SIGKILL"), silenceMs);
-      // After each seed. On a busy machine all of them take longer than the silence of one.
-      child.on("message", () => timer.refresh());
-      child.stdout?.setEncoding("utf8").on("data", (text: string) => (out += text));
-      child.on("error", reject);
-      child.on("close", (code, signal) => {
-        clearTimeout(timer);
-        resolve(formatVerdict(out, code, signal));
-      });
-    });
+    const args = [join(this.#home, "sim/main.js"), `--seeds=${seeds}`, "--first", "--workers=1"];
+    return runNode(args, { cwd: this.#home, env: process.env }, silenceMs).then(formatVerdict);
   }
 }
 
@@ -119,11 +96,7 @@ async function checkList(faults: readonly Fault[]): Promise<void> {
   );
 }
 
-function formatVerdict(
-  out: string,
-  code: number | null,
-  signal: ChildProcess["signalCode"],
-): Omit<Verdict, "fault"> {
+function formatVerdict({ out, code, signal }: Ended): Omit<Verdict, "fault"> {
   if (signal) return { seeds: 1, by: "hang: the simulation does not go on" };
   const [, seed, rule = "", text = ""] = /^seed (\d+) breaks ([^:]+): (.*)$/m.exec(out) ?? [];
   if (seed !== undefined) return { seeds: Number(seed), by: `${rule}: ${text}` };

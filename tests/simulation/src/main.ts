@@ -46,7 +46,10 @@ function readOptions(args: readonly string[]): Options {
 /** Runs the seeds and hands on what broke, in order of seeds whatever the number of workers. */
 async function simulate(options: Options): Promise<SeedResult[]> {
   const { from, seeds, workers } = options;
-  if (workers === 1 || seeds <= SEEDS_A_PORTION) return simulateHere(options);
+  if (workers === 1 || seeds <= SEEDS_A_PORTION) {
+    watchStrayErrors();
+    return simulateHere(options);
+  }
   const results: SeedResult[] = [];
   let next = from;
   let stopped = false;
@@ -60,7 +63,7 @@ async function simulate(options: Options): Promise<SeedResult[]> {
           return;
         }
         const count = Math.min(SEEDS_A_PORTION, left);
-        worker.postMessage({ from: next, seeds: count });
+        worker.postMessage({ ...options, from: next, seeds: count, first: false });
         next += count;
       };
       worker.on("message", (broken: SeedResult[]) => {
@@ -76,7 +79,6 @@ async function simulate(options: Options): Promise<SeedResult[]> {
 }
 
 async function simulateHere({ from, seeds, verbose, first }: Options): Promise<SeedResult[]> {
-  watchStrayErrors();
   const results: SeedResult[] = [];
   for (let seed = from; seed < from + seeds; seed++) {
     const result = await runSeed(seed, verbose);
@@ -106,16 +108,8 @@ async function main(): Promise<void> {
 
 function serve(): void {
   watchStrayErrors();
-  parentPort?.on("message", ({ from, seeds }: { from: number; seeds: number }) => {
-    const run = async (): Promise<void> => {
-      const broken: SeedResult[] = [];
-      for (let seed = from; seed < from + seeds; seed++) {
-        const result = await runSeed(seed);
-        if (result.broken) broken.push(result);
-      }
-      parentPort?.postMessage(broken);
-    };
-    void run();
+  parentPort?.on("message", (portion: Options) => {
+    void simulateHere(portion).then((broken) => parentPort?.postMessage(broken));
   });
 }
 

@@ -115,12 +115,8 @@ class Simulation {
     const prompt: AgentMessage = { role: "user", content: "Is all well?", timestamp: world.now };
     const before: RunRecord | undefined = this.#checker.last;
     this.#driver.prompt([prompt]);
-    if (
-      !(await this.#until(
-        () => this.#isIdle() && this.#checker.last !== before,
-        MOST_LIVENESS_STEPS,
-      ))
-    ) {
+    const isAnswered = (): boolean => this.#isIdle() && this.#checker.last !== before;
+    if (!(await this.#until(isAnswered, MOST_LIVENESS_STEPS))) {
       return world.fail("liveness", "the last prompt is not answered");
     }
     const end = this.#checker.last?.end;

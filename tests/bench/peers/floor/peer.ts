@@ -4,8 +4,9 @@ import {
   type FloorTool,
   type RawEvent,
 } from "../../src/library/floor.ts";
-import { createParser } from "eventsource-parser";
+import { readBare } from "../../src/library/bare-read.ts";
 import { type HttpWork, type Outcome, type Peer, type Plain, type Work } from "../peer.ts";
+import { Tally } from "../tally.ts";
 
 /** Not a library: the least that the job costs. See `../../src/library/floor.ts` for what it lacks. */
 const floor: Peer = {
@@ -26,32 +27,22 @@ const floor: Peer = {
 export default floor;
 
 async function converse(work: Work): Promise<{ messages: FloorMessage[]; outcome: Outcome }> {
+  const tally = new Tally();
   const messages = [...(work.history ?? []).map(toFloor), toFloor({ role: "user", text: "go" })];
   const tools = Object.fromEntries(
     (work.tools ?? []).map(({ name, run }): [string, FloorTool] => [name, (input) => run(input)]),
   );
   let asked = 0;
   const model = (): AsyncIterable<RawEvent> => answer(work, asked++);
-  let [textDeltas, textChars, argumentDeltas] = [0, 0, 0];
   for await (const event of floorLoop(messages, model, tools)) {
     if (event.type === "message_update" && event.kind === "delta") {
-      if (event.message.content[event.contentIndex]?.type === "text") {
-        textDeltas++;
-        textChars += event.delta.length;
-      } else argumentDeltas++;
+      if (event.message.content[event.contentIndex]?.type === "text") tally.text(event.delta);
+      else tally.argument();
     }
     const wait = work.event?.();
     if (wait) await wait;
   }
-  const outcome = {
-    textDeltas,
-    textChars,
-    argumentDeltas,
-    get messages() {
-      return messages.map(toPlain);
-    },
-  };
-  return { messages, outcome };
+  return { messages, outcome: tally.outcome(() => messages.map(toPlain)) };
 }
 
 async function* answer(work: Work, nth: number): AsyncGenerator<RawEvent> {
@@ -90,24 +81,14 @@ function toPlain({ role, content, toolCallId }: FloorMessage): Plain {
   };
 }
 
-/** What reading a stream takes at the least: fetch, a parser of the format, and JSON. */
-async function read(
+function read(
   { baseUrl, signal, text }: HttpWork,
   path: string,
   textOf: (event: never) => string | undefined,
 ): Promise<void> {
-  const parser = createParser({
-    onEvent({ data }) {
-      const delta = data === "[DONE]" ? undefined : textOf(JSON.parse(data) as never);
-      if (delta !== undefined) text(delta);
-    },
-  });
-  const response = await fetch(`${baseUrl}${path}`, {
-    method: "POST",
-    body: "{}",
-    ...(signal ? { signal } : {}),
-  });
-  if (!response.body) throw new Error("The server sent no body.");
-  const decoder = new TextDecoder();
-  for await (const piece of response.body) parser.feed(decoder.decode(piece, { stream: true }));
+  const onEvent = (event: never): void => {
+    const delta = textOf(event);
+    if (delta !== undefined) text(delta);
+  };
+  return readBare(`${baseUrl}${path}`, onEvent, signal);
 }

@@ -19,7 +19,6 @@ import {
   type Answer,
   type HttpWork,
   type Outcome,
-  type Part,
   type Peer,
   type Plain,
   formatReason,
@@ -27,6 +26,7 @@ import {
   type Tool,
   type Work,
 } from "../peer.ts";
+import { Writer } from "../../src/library/writer.ts";
 import { once } from "../once.ts";
 import { Tally } from "../tally.ts";
 
@@ -111,12 +111,10 @@ function agentFor(work: Work): Agent {
       tools: toTools(work.tools ?? NONE),
     },
     ...(work.hook ? { transformContext: createHook(work.hook) } : {}),
-    onError: ignore,
+    // What a listener throws would be a process warning.
+    onError: () => {},
   });
 }
-
-/** What a listener throws would be a process warning. */
-function ignore(): void {}
 
 function createHook(hook: () => void) {
   return (messages: readonly AgentMessage[]): readonly AgentMessage[] => {
@@ -130,50 +128,21 @@ function streamFn(work: Work): StreamFn {
   return (model, _context, options) => {
     const answer = work.answer(asked++);
     const stream = new AssistantMessageEventStream();
-    void pump(answer, new Writer(new Accumulator(stream, model, 0)), options?.signal);
+    void pump(answer, new Accumulator(stream, model, 0), options?.signal);
     return stream;
   };
 }
 
-async function pump(answer: Answer, out: Writer, signal?: AbortSignal): Promise<void> {
+async function pump(answer: Answer, out: Accumulator, signal?: AbortSignal): Promise<void> {
+  const writer = new Writer(out);
   try {
     for await (const parts of answer) {
       if (signal?.aborted) return;
-      for (const part of parts) out.write(part);
+      for (const part of parts) writer.write(part);
     }
-    out.done();
+    writer.write({ type: "end" });
   } catch (error) {
-    out.fail(formatReason(error));
-  }
-}
-
-class Writer {
-  readonly #out: Accumulator;
-  #text = -1;
-  #call = -1;
-
-  constructor(out: Accumulator) {
-    this.#out = out;
-  }
-
-  write(part: Part): void {
-    if (part.type === "text") {
-      if (this.#text < 0) this.#text = this.#out.textStart();
-      this.#out.text(this.#text, part.delta);
-    } else if (part.type === "call") {
-      if (this.#call >= 0) this.#out.toolCallEnd(this.#call);
-      this.#call = this.#out.toolCallStart(part.id, part.name);
-    } else {
-      this.#out.toolCall(this.#call, part.delta);
-    }
-  }
-
-  fail(message: string): void {
-    this.#out.fail(message, { kind: "network" });
-  }
-
-  done(): void {
-    this.#out.done(this.#call >= 0 ? "toolUse" : "stop");
+    out.fail(formatReason(error), { kind: "network" });
   }
 }
 

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { agentLoop, type AgentMessage, type AgentTool } from "@gyre/agent";
-import type { AssistantMessage, StreamFn } from "@gyre/ai";
+import type { StreamFn } from "@gyre/ai";
 import type { FloorTool, RawEvent } from "./floor.ts";
 import {
   type Case,
@@ -11,6 +11,7 @@ import {
   type Line,
 } from "../measure/lines.ts";
 import { collect, interleaved, measureScript, median } from "../measure/measure.ts";
+import { makeMessages } from "./history.ts";
 import { benchModel, instant, instantSource, textSource, wire } from "./models.ts";
 import {
   addTool,
@@ -23,6 +24,7 @@ import {
   type Responses,
   runFloorAtOnce,
   runGyre,
+  startGyre,
   user,
 } from "./works.ts";
 
@@ -93,7 +95,7 @@ const tools: Case = {
   name: "tools",
   async run() {
     const count = 100;
-    const sleep = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+    const wait: FloorTool = () => new Promise((resolve) => setTimeout(resolve, 10, "ok"));
     const calls = Array.from({ length: count }, (_, i): RawEvent[] => [
       { type: "call", id: `c${i}`, name: "wait" },
       { type: "arguments", delta: `{"i":${i}}` },
@@ -107,19 +109,12 @@ const tools: Case = {
       description: "Waits",
       parameters: { type: "object", properties: { i: { type: "number" } } },
       concurrent: true,
-      execute: async () => {
-        await sleep();
-        return "ok";
-      },
-    };
-    const floorWait: FloorTool = async () => {
-      await sleep();
-      return "ok";
+      execute: wait,
     };
     const wall = { floor: [] as number[], gyre: [] as number[] };
     for (let round = -200; round < 51; round++) {
       let before = performance.now();
-      await runFloorAtOnce(responses, { wait: floorWait });
+      await runFloorAtOnce(responses, { wait });
       if (round >= 0) wall.floor.push(performance.now() - before);
       before = performance.now();
       await runGyre(instant(responses), [waitTool], {
@@ -167,7 +162,7 @@ const agents: Case = {
       gyre: () => runAll("gyre", () => runGyre(oneByOne, [addTool])),
     });
     const what = "1,000 agents, 3 turns of 50 deltas, emitted at once";
-    const memory = agentMemory();
+    const memory = { floor: agentMemory("floor"), gyre: agentMemory("gyre") };
     const kb = (value: number): string => `${value.toFixed(0)} KB`;
     return [
       createRatio(what, times, formatMs(0), 1.6),
@@ -184,21 +179,11 @@ const agents: Case = {
   },
 };
 
-/** Growth of the resident set at its peak, in a process of its own for each. */
-function agentMemory(): { floor: number; gyre: number } {
-  const one = (which: string): number => {
-    const samples = Array.from({ length: 3 }, () =>
-      Number(
-        execFileSync(
-          process.execPath,
-          [...process.execArgv, process.argv[1] ?? "", "--memory", which],
-          { encoding: "utf8" },
-        ),
-      ),
-    );
-    return median(samples);
-  };
-  return { floor: one("floor"), gyre: one("gyre") };
+/** Growth of the resident set at its peak, in a process of its own. */
+function agentMemory(which: string): number {
+  const args = [...process.execArgv, process.argv[1] ?? "", "--memory", which];
+  const measure = (): number => Number(execFileSync(process.execPath, args, { encoding: "utf8" }));
+  return median(Array.from({ length: 3 }, measure));
 }
 
 /** KB an agent by which the process grew while a thousand ran at once. */
@@ -213,42 +198,6 @@ export async function measureMemory(which: string): Promise<number> {
   const before = process.memoryUsage.rss();
   await Promise.all(Array.from({ length: AGENTS }, runOne));
   return (process.resourceUsage().maxRSS * 1024 - before) / 1024 / AGENTS;
-}
-
-function longHistory(count: number): AgentMessage[] {
-  const messages: AgentMessage[] = [];
-  const base = {
-    api: "bench",
-    provider: "bench",
-    model: "bench",
-    usage: {},
-    timestamp: 0,
-  } as const;
-  for (let i = 0; messages.length < count; i++) {
-    const call: AssistantMessage = {
-      ...base,
-      role: "assistant",
-      stopReason: "toolUse",
-      content: [
-        { type: "text", text: `step ${i}` },
-        { type: "toolCall", id: `h${i}`, name: "add", arguments: { a: i, b: 1 } },
-      ],
-    };
-    messages.push(
-      { role: "user", content: `question ${i}`, timestamp: 0 },
-      call,
-      {
-        role: "toolResult",
-        toolCallId: `h${i}`,
-        toolName: "add",
-        content: [{ type: "text", text: String(i + 1) }],
-        isError: false,
-        timestamp: 0,
-      },
-      { ...base, role: "assistant", stopReason: "stop", content: [{ type: "text", text: "done" }] },
-    );
-  }
-  return messages.slice(0, count);
 }
 
 /** From the call to the moment when the model is asked. */
@@ -267,7 +216,7 @@ async function callToModel(messages: readonly AgentMessage[]): Promise<number> {
 const history: Case = {
   name: "history",
   async run() {
-    const messages = longHistory(10_000);
+    const messages = Array.from({ length: 2_500 }, (_, nth) => makeMessages(nth, "ok")).flat();
     const cold = await callToModel(messages);
     for (let i = 0; i < 500; i++) await callToModel(messages);
     const warm: number[] = [];
@@ -291,13 +240,7 @@ const firstEvent: Case = {
     const samples: number[] = [];
     for (let i = 0; i < 6_000; i++) {
       const before = performance.now();
-      const stream = agentLoop(
-        [user],
-        { messages: [] },
-        { model: benchModel },
-        undefined,
-        streamFn,
-      );
+      const stream = startGyre(streamFn);
       const iterator = stream[Symbol.asyncIterator]();
       await iterator.next();
       if (i >= 3_000) samples.push(performance.now() - before);
@@ -329,13 +272,7 @@ const slowConsumer: Case = {
     collect();
     const before = process.memoryUsage().heapUsed;
     const flatMb = (withFlat - before) / 1e6;
-    const stream = agentLoop(
-      [user],
-      { messages: [] },
-      { model: benchModel },
-      undefined,
-      wire(() => textSource(deltas, delta)),
-    );
+    const stream = startGyre(wire(() => textSource(deltas, delta)));
     let worst = 0;
     let seen = 0;
     let events = 0;

@@ -1,24 +1,18 @@
 import { Accumulator, AssistantMessageEventStream, type Model, type StreamFn } from "@gyre/ai";
 import type { RawEvent } from "./floor.ts";
+import { nextRead, PARTS_A_READ } from "./raw.ts";
+import { Writer } from "./writer.ts";
 
 /** The same raw events for the floor and for us: one response, event by event. */
 export type Source = () => AsyncIterable<RawEvent>;
 
 export const benchModel: Model = { id: "bench", name: "Bench", api: "bench", provider: "bench" };
 
-/** Deltas that arrive together, as a read from a socket brings them. */
-const DELTAS_A_READ = 32;
-
-/** The next read from the socket: the event loop gets its turn. */
-function nextRead(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Text in `count` deltas, some with each read. */
 export function textSource(count: number, delta = "word "): Source {
   return async function* () {
     for (let i = 0; i < count; i++) {
-      if (i % DELTAS_A_READ === 0) await nextRead();
+      if (i % PARTS_A_READ === 0) await nextRead();
       yield { type: "text", delta };
     }
     yield { type: "end" };
@@ -30,7 +24,7 @@ export function argumentsSource(json: string, size: number): Source {
   return async function* () {
     yield { type: "call", id: "c1", name: "write" };
     for (let i = 0; i < json.length; i += size) {
-      if ((i / size) % DELTAS_A_READ === 0) await nextRead();
+      if ((i / size) % PARTS_A_READ === 0) await nextRead();
       yield { type: "arguments", delta: json.slice(i, i + size) };
     }
     yield { type: "end" };
@@ -66,28 +60,4 @@ export function instantSource(events: readonly RawEvent[]): Source {
     // Not `yield*`, which is slower here.
     for (const event of events) yield event;
   };
-}
-
-class Writer {
-  readonly #out: Accumulator;
-  #text = -1;
-  #call = -1;
-
-  constructor(out: Accumulator) {
-    this.#out = out;
-  }
-
-  write(event: RawEvent): void {
-    if (event.type === "text") {
-      if (this.#text < 0) this.#text = this.#out.textStart();
-      this.#out.text(this.#text, event.delta);
-    } else if (event.type === "call") {
-      if (this.#call >= 0) this.#out.toolCallEnd(this.#call);
-      this.#call = this.#out.toolCallStart(event.id, event.name);
-    } else if (event.type === "arguments") {
-      this.#out.toolCall(this.#call, event.delta);
-    } else {
-      this.#out.done(this.#call >= 0 ? "toolUse" : "stop");
-    }
-  }
 }

@@ -1,14 +1,15 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { ApiProvider, Model } from "@gyre/ai";
+import type { ApiProvider } from "@gyre/ai";
 import { createProviders } from "@gyre/ai/providers";
 import { anthropicMessages } from "@gyre/ai/providers/anthropic-messages";
 import { openaiCompletions } from "@gyre/ai/providers/openai-completions";
 import { openaiResponses } from "@gyre/ai/providers/openai-responses";
-import { createParser } from "eventsource-parser";
 import { type Case, createRatio, formatShare, type Line } from "../measure/lines.ts";
 import { interleaved } from "../measure/measure.ts";
+import { readBare } from "./bare-read.ts";
 import { measureImport } from "./cases.ts";
+import { benchModel } from "./models.ts";
 import { expect } from "./works.ts";
 import { streamedChars } from "./stream-bodies.ts";
 
@@ -26,29 +27,16 @@ async function withServer<T>(work: (origin: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** What is needed at the very least: fetch, a decoder of the format, and JSON. */
 async function bare(url: string, isDelta: (event: never) => boolean): Promise<number> {
   let deltas = 0;
-  const parser = createParser({
-    onEvent({ data }) {
-      if (data !== "[DONE]" && isDelta(JSON.parse(data) as never)) deltas++;
-    },
+  await readBare(url, (event) => {
+    if (isDelta(event)) deltas++;
   });
-  const response = await fetch(url, { method: "POST", body: "{}" });
-  const decoder = new TextDecoder();
-  if (!response.body) throw new Error("The server sent no body.");
-  for await (const piece of response.body) parser.feed(decoder.decode(piece, { stream: true }));
   return deltas;
 }
 
 async function gyre(provider: ApiProvider, baseUrl: string): Promise<number> {
-  const model: Model = {
-    id: "bench",
-    name: "Bench",
-    api: provider.api,
-    provider: "bench",
-    baseUrl,
-  };
+  const model = { ...benchModel, api: provider.api, baseUrl };
   const messages = [{ role: "user", content: "go", timestamp: 0 }] as const;
   const stream = await provider.stream(model, { messages }, { apiKey: "key" });
   let chars = 0;

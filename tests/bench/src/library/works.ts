@@ -16,6 +16,7 @@ import {
   textSource,
   wire,
 } from "./models.ts";
+import { formatArguments } from "./raw.ts";
 
 export type Side = "floor" | "gyre";
 
@@ -57,6 +58,16 @@ export function runFloorAtOnce(
   return runFloor((messages) => instantSource(responses(messages)), tools);
 }
 
+/** Starts Gyre's loop on one prompt. */
+export function startGyre(
+  streamFn: StreamFn,
+  tools: AgentTool[] = [],
+  config: Partial<AgentLoopConfig> = {},
+): ReturnType<typeof agentLoop> {
+  const context = { messages: [], tools };
+  return agentLoop([user], context, { model: benchModel, ...config }, undefined, streamFn);
+}
+
 /** Runs Gyre's loop on one prompt. Resolves to the number of deltas. */
 export async function runGyre(
   streamFn: StreamFn,
@@ -64,9 +75,7 @@ export async function runGyre(
   config: Partial<AgentLoopConfig> = {},
 ): Promise<number> {
   let deltas = 0;
-  const context = { messages: [], tools };
-  const stream = agentLoop([user], context, { model: benchModel, ...config }, undefined, streamFn);
-  for await (const event of stream) {
+  for await (const event of startGyre(streamFn, tools, config)) {
     if (event.type === "message_update" && "delta" in event.assistantMessageEvent) deltas++;
     else if (event.type === "agent_end" && event.stop !== "done")
       fail(`stop ${event.stop} ${event.finalMessage?.errorMessage}`);
@@ -81,12 +90,6 @@ export function createTextWork(count: number): Work {
     floor: async () => expect("floor deltas", await runFloor(() => source), count),
     gyre: async () => expect("gyre deltas", await runGyre(wire(() => source)), count),
   };
-}
-
-function formatArguments(bytes: number): string {
-  const line = 'const answer = "forty-two"; // a line of code\n';
-  const encoded = JSON.stringify(line).length - 2;
-  return JSON.stringify({ path: "src/a.ts", content: line.repeat(Math.ceil(bytes / encoded)) });
 }
 
 const writeTool: AgentTool = {

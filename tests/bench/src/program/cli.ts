@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { AgentMessage } from "@gyre/agent";
+import { makeMessages } from "../library/history.ts";
 import type { Case, Line } from "../measure/lines.ts";
 import { median } from "../measure/measure.ts";
 
@@ -246,31 +246,6 @@ async function writeBigSession(file: string, cwd: string): Promise<number> {
   const { length } = session.entries;
   await session.close();
   return length;
-}
-
-/** A question, a call, what it gave, and the answer. */
-export function makeMessages(nth: number, text: string): AgentMessage[] {
-  const id = `toolu_${nth}`;
-  const timestamp = nth;
-  const by = { api: "anthropic-messages", provider: "anthropic", model: "claude-sonnet-5-5" };
-  const assistant = { role: "assistant", ...by, usage: {}, timestamp } as const;
-  return [
-    { role: "user", content: `Look at part ${nth}.`, timestamp },
-    {
-      ...assistant,
-      content: [{ type: "toolCall", id, name: "read", arguments: { path: "a.txt" } }],
-      stopReason: "toolUse",
-    },
-    {
-      role: "toolResult",
-      toolCallId: id,
-      toolName: "read",
-      content: [{ type: "text", text }],
-      isError: false,
-      timestamp,
-    },
-    { ...assistant, content: [{ type: "text", text: "Seen." }], stopReason: "stop" },
-  ];
 }
 
 export const cliCases: readonly Case[] = [version, oneShot, tokens, acp, refused, bigSession];

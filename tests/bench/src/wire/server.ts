@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import {
   Accumulator,
@@ -72,51 +73,41 @@ async function serveGyre(): Promise<Served> {
 }
 
 /** The same frames, and nothing else: no handshake, no numbers to check, nothing kept. */
-class BareSpeaker implements Speaker {
-  readonly #socket: WebSocket;
-  readonly #stream: string;
-  #text = "";
-  sent = 0;
-
-  constructor(socket: WebSocket, stream: string) {
-    this.#socket = socket;
-    this.#stream = stream;
-  }
-
-  say(delta: string): void {
-    this.#text += delta;
-    this.#send("text_delta", { contentIndex: 0, delta });
-  }
-
-  end(): string {
-    this.#send("done", {});
-    return this.#text;
-  }
-
-  #send(type: string, payload: object): void {
-    const seq = this.sent;
-    const [v, id, ts, stream] = [PROTOCOL_VERSION, `e_${seq}`, Date.now(), this.#stream];
-    this.#socket.send(JSON.stringify({ v, type, id, ts, stream, seq, payload }));
-  }
+function speakBare(socket: WebSocket, stream: string): Speaker {
+  let text = "";
+  const send = (type: string, payload: object): void => {
+    const seq = speaker.sent;
+    const [v, id, ts] = [PROTOCOL_VERSION, `e_${seq}`, Date.now()];
+    socket.send(JSON.stringify({ v, type, id, ts, stream, seq, payload }));
+  };
+  const speaker: Speaker = {
+    sent: 0,
+    say(delta) {
+      text += delta;
+      send("text_delta", { contentIndex: 0, delta });
+    },
+    end() {
+      send("done", {});
+      return text;
+    },
+  };
+  return speaker;
 }
 
-function serveBare(): Promise<Served> {
+async function serveBare(): Promise<Served> {
   const sockets = new Set<Socket>();
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0, perMessageDeflate: false });
   server.on("connection", (socket, request) => {
     sockets.add(request.socket);
     socket.on("message", (data: Buffer) => {
       const { nth, stream } = JSON.parse(data.toString()) as { nth: number; stream: string };
-      speakers[nth] = new BareSpeaker(socket, stream);
+      speakers[nth] = speakBare(socket, stream);
     });
   });
-  return new Promise((resolve) => {
-    server.on("listening", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address ? address.port : 0;
-      resolve({ port, sockets: () => sockets });
-    });
-  });
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  return { port, sockets: () => sockets };
 }
 
 /**

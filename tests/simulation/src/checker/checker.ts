@@ -27,7 +27,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
   readonly #toolbox: () => Toolbox;
   readonly #calls: Calls;
   readonly #requests: Requests;
-  readonly #endings: Endings;
+  #endings: Endings;
   readonly #listening: ListenerOrder;
   readonly #replay: Replay;
   #grammar: Grammar;
@@ -78,7 +78,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.#grammar = this.#newGrammar();
     this.#calls.begun(run);
     this.#requests.begun(run);
-    this.#endings.begun(run);
+    this.#endings = new Endings(this.#world, this.#calls, this.queues, run);
     this.#listening.begun();
     this.queues.begun();
   }

@@ -6,13 +6,13 @@ import type { Calls } from "./calls.ts";
 import type { Queues } from "./queues.ts";
 import { listCalls } from "./transcript.ts";
 
-/** How a run ends: what `agent_end` says against what was seen (R3, R6, R15, R18, R23, R27, R28). */
+/** How one run ends: what `agent_end` says against what was seen (R3, R6, R15, R18, R23, R27, R28). */
 export class Endings {
   readonly #world: World;
   readonly #calls: Calls;
   readonly #queues: Queues;
-  #run: RunRecord | undefined;
-  #produced: AgentMessage[] = [];
+  readonly #run: RunRecord | undefined;
+  readonly #produced: AgentMessage[] = [];
   #turns = 0;
   #lastTurn: Extract<AgentEvent, { type: "turn_end" }> | undefined;
   /** How many events had been taken when the last turn ended. */
@@ -29,24 +29,11 @@ export class Endings {
   #answer: { message: AssistantMessage; started: number } | undefined;
   #waitedInFlight = 0;
 
-  constructor(world: World, calls: Calls, queues: Queues) {
+  constructor(world: World, calls: Calls, queues: Queues, run?: RunRecord) {
     this.#world = world;
     this.#calls = calls;
     this.#queues = queues;
-  }
-
-  begun(run: RunRecord): void {
     this.#run = run;
-    this.#produced = [];
-    this.#turns = 0;
-    this.#lastTurn = undefined;
-    this.#limit = undefined;
-    this.#stopAsked = false;
-    this.#threw = undefined;
-    this.#allTerminate = false;
-    this.#stage = undefined;
-    this.#answer = undefined;
-    this.#waitedInFlight = 0;
   }
 
   stopAsked(): void {

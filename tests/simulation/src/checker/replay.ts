@@ -9,6 +9,12 @@ interface ReplayedBlock {
   ended: boolean;
 }
 
+const BLOCK_TYPES = {
+  text_start: "text",
+  thinking_start: "thinking",
+  toolcall_start: "toolCall",
+} as const;
+
 /** Builds each assistant message again from its updates, and compares. */
 export class Replay {
   readonly #world: World;
@@ -36,25 +42,19 @@ export class Replay {
     switch (event.type) {
       case "text_start":
       case "thinking_start":
-      case "toolcall_start": {
-        const type = toBlockType(event.type);
+      case "toolcall_start":
         if (event.contentIndex !== this.#blocks.length) this.#fail("a block begins out of order");
-        this.#blocks.push({ type, text: "", ended: false });
+        this.#blocks.push({ type: BLOCK_TYPES[event.type], text: "", ended: false });
         return;
-      }
       case "text_delta":
       case "thinking_delta":
-      case "toolcall_delta": {
-        const block = this.#blocks[event.contentIndex];
-        if (!block || block.ended) this.#fail(`a ${event.type} comes for a block that is not open`);
-        else block.text += event.delta;
-        return;
-      }
+      case "toolcall_delta":
       case "text_end":
       case "thinking_end":
       case "toolcall_end": {
         const block = this.#blocks[event.contentIndex];
         if (!block || block.ended) this.#fail(`a ${event.type} comes for a block that is not open`);
+        else if ("delta" in event) block.text += event.delta;
         else block.ended = true;
         return;
       }
@@ -89,11 +89,4 @@ export class Replay {
   #fail(text: string): void {
     this.#world.fail("replay", text);
   }
-}
-
-function toBlockType(
-  type: "text_start" | "thinking_start" | "toolcall_start",
-): ReplayedBlock["type"] {
-  if (type === "text_start") return "text";
-  return type === "thinking_start" ? "thinking" : "toolCall";
 }

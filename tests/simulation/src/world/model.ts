@@ -619,20 +619,13 @@ const RETRYABLE_KINDS: ReadonlySet<FailureKind> = new Set([
   "incomplete",
   "empty",
 ]);
-const FINAL_KINDS: ReadonlySet<FailureKind> = new Set([
-  "auth",
-  "quota",
-  "bad_request",
-  "overflow",
-  "refused",
-  "aborted",
-]);
+/** Kinds of which the status decides. */
+const OPEN_KINDS: ReadonlySet<FailureKind> = new Set(["invalid_transcript", "hook", "unknown"]);
 
 /** R22's list, in our own words: the checker does not ask the code under test. */
 export function mayBeRetried({ kind, retryable, status = 0 }: Failure): boolean {
   if (retryable !== undefined) return retryable;
-  if (FINAL_KINDS.has(kind)) return false;
-  if (RETRYABLE_KINDS.has(kind)) return true;
+  if (!OPEN_KINDS.has(kind)) return RETRYABLE_KINDS.has(kind);
   return [408, 409, 425, 429].includes(status) || status >= 500;
 }
 
