@@ -1,13 +1,7 @@
-import {
-  addUsage,
-  type AssistantMessage,
-  type ToolCall,
-  type ToolResultMessage,
-  type Usage,
-} from "@gyre/ai";
+import { addUsage, type ToolCall, type ToolResultMessage, type Usage } from "@gyre/ai";
 import type { Compaction } from "./contract/compaction.ts";
 import type { AgentEvent, AgentMessage, PendingCall } from "./contract/types.ts";
-import { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
+import { isAssistant, isToolResult, listCalls, withResult } from "./transcript/history.ts";
 
 /**
  * What the events of an agent say about it: the one place where events become state, for an
@@ -114,12 +108,4 @@ export class EventState {
     }
     return false;
   }
-}
-
-export function isAssistant(message: AgentMessage): message is AssistantMessage {
-  return isLlmMessage(message) && message.role === "assistant";
-}
-
-export function isToolResult(message: AgentMessage): message is ToolResultMessage {
-  return isLlmMessage(message) && message.role === "toolResult";
 }

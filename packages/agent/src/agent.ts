@@ -13,11 +13,12 @@ import {
   type UserContent,
 } from "@gyre/ai";
 import { ContextMemory } from "./context/memory.ts";
-import { EventState, isAssistant, isToolResult } from "./agent-state.ts";
+import { EventState } from "./agent-state.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
-import { listCalls } from "./transcript/history.ts";
+import { settleWithin } from "./run/hooks.ts";
+import { isAssistant, isToolResult, listCalls } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
 import { toPrompts, assertContinuable, drive, makeEnd, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
@@ -89,7 +90,7 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
  * Called with each event. The agent reports what a listener throws and goes on; it waits for a
  * promise up to `listenerTimeoutMs`.
  */
-export type AgentListener = (event: AgentEvent) => void | Promise<void>;
+export type AgentListener = AgentSink;
 
 /** Options of a prompt. */
 export interface PromptOptions {
@@ -193,21 +194,13 @@ export class Agent {
   }
 
   get state(): AgentState {
-    const { messages, streamMessage, pendingToolCalls, pending } = this.#state;
-    const { error, usage, compaction } = this.#state;
     return {
+      ...this.#state,
       systemPrompt: this.#systemPrompt,
       model: this.#model,
       thinkingLevel: this.#thinkingLevel,
       tools: this.#tools,
-      messages,
       isStreaming: this.isRunning,
-      streamMessage,
-      pendingToolCalls,
-      pending,
-      error,
-      usage,
-      compaction,
     };
   }
 
@@ -260,7 +253,8 @@ export class Agent {
 
   replaceMessages(messages: readonly AgentMessage[]): void {
     this.#assertIdle("replace the messages");
-    const calls = new Set(messages.flatMap(callIds));
+    const assistant = messages.filter(isAssistant);
+    const calls = new Set(assistant.flatMap(listCalls).map(({ id }) => id));
     const pending = this.#state.pending.filter(({ toolCall }) => calls.has(toolCall.id));
     this.#setMessages([...messages], pending);
   }
@@ -365,11 +359,7 @@ export class Agent {
       }
       return undefined;
     }
-    this.#assertIdle(
-      "start a prompt",
-      "Use steer() or followUp(), or wait for it with waitForIdle().",
-    );
-    return this.#launch(this.#promptLaunch(messages, options.signal));
+    return this.#launch(this.#promptLaunch("a prompt", messages, options.signal));
   }
 
   /** `prompt()` as an iterable; with `output`, the answer is typed and validated. */
@@ -380,11 +370,7 @@ export class Agent {
   ): AgentRun<InferArguments<S>>;
   run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
     const messages = toMessages(input, this.#now(), listAttachments(options));
-    this.#assertIdle(
-      "start a run",
-      "Use steer() or followUp(), or wait for it with waitForIdle().",
-    );
-    return this.#iterate(this.#promptLaunch(messages, options.signal), options.output);
+    return this.#iterate(this.#promptLaunch("a run", messages, options.signal), options.output);
   }
 
   /** `continue()` as an iterable; with `output`, the answer is typed and validated. */
@@ -430,7 +416,11 @@ export class Agent {
 
   /** Settles when no run goes on and the listeners of the last one are done. */
   waitForIdle(): Promise<void> {
-    this.#assertOutsideListener("waitForIdle()");
+    if (this.#calling > 0) {
+      throw new Error(
+        "waitForIdle() inside a listener would wait for itself: the run waits for the listener.",
+      );
+    }
     return this.#active?.idle ?? Promise.resolve();
   }
 
@@ -443,7 +433,9 @@ export class Agent {
     this.#state.usage = {};
   }
 
-  #promptLaunch(messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
+  #promptLaunch(what: string, messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
+    const hint = "Use steer() or followUp(), or wait for it with waitForIdle().";
+    this.#assertIdle(`start ${what}`, hint);
     const reason = "the user went on without deciding";
     const decisions: Record<string, Decision> = {};
     for (const { toolCall } of this.#state.pending)
@@ -497,7 +489,9 @@ export class Agent {
     try {
       run = this.#open(launch);
     } catch (error) {
-      this.#returnToQueues(launch.injected);
+      for (const { source, message } of launch.injected.toReversed()) {
+        if (source !== "prompt") this.#queue(source).putBack([message]);
+      }
       throw error;
     }
     const waiting = this.#state.pending;
@@ -605,12 +599,6 @@ export class Agent {
       .then((reminder) => (reminder ? [reminder] : this.#followUps.drain()));
   }
 
-  #returnToQueues(injected: readonly Injected[]): void {
-    for (const { source, message } of injected.toReversed()) {
-      if (source !== "prompt") this.#queue(source).putBack([message]);
-    }
-  }
-
   #handle(event: AgentEvent, watch: Launch["watch"]): void | Promise<void> {
     this.#state.apply(event);
     watch?.(event);
@@ -618,25 +606,16 @@ export class Agent {
   }
 
   /** Calls the listeners in order, and waits for those that answer with a promise. */
-  #notify(event: AgentEvent): void | Promise<void> {
-    const listeners = this.#listeners;
-    for (let index = 0; index < listeners.length; index++) {
+  #notify(event: AgentEvent, listeners = this.#listeners, from = 0): void | Promise<void> {
+    for (let index = from; index < listeners.length; index++) {
       const given = this.#call(listeners[index] as AgentListener, event);
-      if (given) return this.#notifyRest(event, given, listeners.slice(index + 1));
+      if (given) {
+        return this.#settleListener(given, event).then(() =>
+          this.#notify(event, listeners, index + 1),
+        );
+      }
     }
     return undefined;
-  }
-
-  async #notifyRest(
-    event: AgentEvent,
-    first: Promise<void>,
-    rest: readonly AgentListener[],
-  ): Promise<void> {
-    await this.#settleListener(first, event);
-    for (const listener of rest) {
-      const given = this.#call(listener, event);
-      if (given) await this.#settleListener(given, event);
-    }
   }
 
   #call(listener: AgentListener, event: AgentEvent): Promise<void> | undefined {
@@ -653,28 +632,11 @@ export class Agent {
   }
 
   #settleListener(given: Promise<void>, event: AgentEvent): Promise<void> {
-    const where = `listener of "${event.type}"`;
     const ms = this.#options.listenerTimeoutMs ?? DEFAULT_LISTENER_TIMEOUT_MS;
-    return new Promise((resolve) => {
-      const stopTimer = this.#clock.after(ms, () => {
-        this.#report(
-          new Error(`It had not settled after ${ms} ms; the run goes on without it.`),
-          where,
-        );
-        resolve();
-      });
-      given.then(
-        () => {
-          stopTimer();
-          resolve();
-        },
-        (error: unknown) => {
-          stopTimer();
-          this.#report(error, where);
-          resolve();
-        },
-      );
-    });
+    const late = `It had not settled after ${ms} ms; the run goes on without it.`;
+    return settleWithin(this.#clock, ms, given, late, (error) =>
+      this.#report(error, `listener of "${event.type}"`),
+    );
   }
 
   #report(error: unknown, where: string): void {
@@ -697,14 +659,6 @@ export class Agent {
     if (this.isRunning) throw new Error(`Cannot ${what}: the agent is running. ${hint}`);
   }
 
-  #assertOutsideListener(what: string): void {
-    if (this.#calling > 0) {
-      throw new Error(
-        `${what} inside a listener would wait for itself: the run waits for the listener.`,
-      );
-    }
-  }
-
   #requireModel(): Model {
     if (this.#model) return this.#model;
     throw new Error("The agent has no model: give initialState.model, or call setModel().");
@@ -717,10 +671,6 @@ export class Agent {
   #now(): number {
     return this.#clock.now();
   }
-}
-
-function callIds(message: AgentMessage): string[] {
-  return isAssistant(message) ? listCalls(message).map(({ id }) => id) : [];
 }
 
 /** Whether a call that waited for a person before the run still does after it. */

@@ -1,5 +1,4 @@
 import {
-  type AssistantMessage,
   estimateTokens,
   type Model,
   textOf,
@@ -12,7 +11,7 @@ import { truncateMiddle } from "../transcript/truncate.ts";
 import type { Compaction, CompactionFacts, ContextConfig } from "../contract/compaction.ts";
 import { formatFacts } from "./facts.ts";
 import { ContextMemory } from "./memory.ts";
-import { listCalls, isLlmMessage } from "../transcript/history.ts";
+import { isAssistant, isLlmMessage, isToolResult, listCalls } from "../transcript/history.ts";
 import type { AgentMessage } from "../contract/types.ts";
 
 export const DEFAULT_TRIGGER_TOKENS = 160_000;
@@ -101,22 +100,14 @@ export function contextLimits(config: ContextConfig, model: Model): ContextLimit
  * would gain so little that it can wait. Pure. Old results go first, then whole turns,
  * oldest first; then fewer of the last turns stay, and their results are cut. The first
  * request and all before it stay, and every call keeps its result. A plan that does not
- * get below the target says why; one that changes nothing has nothing in it but that.
+ * get below the target says why; one that changes nothing has nothing in it but that. A run
+ * passes the `memory` in which it has measured the messages before.
  */
 export function planCompaction(
   messages: readonly AgentMessage[],
   limits: ContextLimits,
   options: PlanOptions = {},
-): CompactionPlan | undefined {
-  return planWith(new ContextMemory(), messages, limits, options);
-}
-
-/** The same for a run that has measured the messages before. */
-export function planWith(
-  memory: ContextMemory,
-  messages: readonly AgentMessage[],
-  limits: ContextLimits,
-  options: PlanOptions,
+  memory: ContextMemory = new ContextMemory(),
 ): CompactionPlan | undefined {
   const draft = new Draft(memory, messages, limits, options);
   const before = draft.size;
@@ -267,7 +258,7 @@ class Draft {
 
   #shortenTo(index: number, { toolCallId }: ToolResultMessage, tokens: number): void {
     const size = this.#sizes[index] ?? 0;
-    const next = tokens === 0 ? SHORT_RESULT_TOKENS : tokens + SHORT_RESULT_TOKENS;
+    const next = tokens + SHORT_RESULT_TOKENS;
     if (size < MIN_LONG_RESULT_TOKENS || next >= size) return;
     this.#tokens -= size - next;
     this.#sizes[index] = next;
@@ -276,7 +267,7 @@ class Draft {
 
   #resultAt(index: number): ToolResultMessage | undefined {
     const message = this.#messages[index];
-    return message && isLlmMessage(message) && message.role === "toolResult" ? message : undefined;
+    return message && isToolResult(message) ? message : undefined;
   }
 
   #cutBefore(keepTurns: number): number {
@@ -307,7 +298,9 @@ export function toReadableText(messages: readonly Message[]): string {
         const text = truncateMiddle(textOf(message), READABLE_RESULT_TOKENS, "[...]");
         return `result of ${message.toolName}${message.isError ? " (error)" : ""}: ${text}`;
       }
-      const calls = message.role === "assistant" ? describeCalls(message) : [];
+      const calls = (message.role === "assistant" ? listCalls(message) : []).map(
+        ({ name, arguments: args }) => `calls ${name} ${JSON.stringify(args)}`,
+      );
       return [`${message.role}: ${textOf(message)}`, ...calls].join("\n");
     })
     .join("\n\n");
@@ -369,12 +362,6 @@ function findFirstRequestEnd(messages: readonly AgentMessage[]): number {
   return messages.findIndex((message) => isLlmMessage(message) && message.role === "user") + 1;
 }
 
-function describeCalls(message: AssistantMessage): string[] {
-  return listCalls(message).map(
-    ({ name, arguments: args }) => `calls ${name} ${JSON.stringify(args)}`,
-  );
-}
-
 /** Between turns: never in front of a result, whose call would be left out. */
 function isBetweenTurns(messages: readonly AgentMessage[], index: number): boolean {
   for (let next = index; next < messages.length; next++) {
@@ -393,7 +380,7 @@ function findLastTurns(
   let turns = 0;
   for (let index = messages.length - 1; index >= start; index--) {
     const message = messages[index] as AgentMessage;
-    if (!isLlmMessage(message) || message.role !== "assistant") continue;
+    if (!isAssistant(message)) continue;
     if (++turns < keepTurns) continue;
     const question = messages[index - 1];
     const isQuestion = question && isLlmMessage(question) && question.role === "user";

@@ -8,19 +8,21 @@ import {
   type ToolCall,
 } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
-import { contain } from "../contract/contain.ts";
+import { warn } from "../contract/contain.ts";
 import type { ToolEffects } from "../contract/presentation.ts";
 import type { AgentMessage } from "../contract/types.ts";
-import { isLlmMessage } from "../transcript/history.ts";
+import { isToolResult } from "../transcript/history.ts";
 import { truncateMiddle } from "../transcript/truncate.ts";
 import {
   reserveTokens,
   type CompactionPlan,
+  type ContextLimits,
   contextLimits,
   FACTS_SHARE,
   makesProgress,
   PINNED_SHARE,
-  planWith,
+  planCompaction,
+  type PlanOptions,
   toReadableText,
   replacePinned,
   makeStandIn,
@@ -30,7 +32,7 @@ import { classifyCall, collectFacts, fitFacts } from "./facts.ts";
 import type { ContextHost } from "./host.ts";
 import { makeShortForm } from "./long-results.ts";
 import { ContextMemory } from "./memory.ts";
-import { Summaries } from "./summaries.ts";
+import { Summaries, type Summary } from "./summaries.ts";
 import { View } from "./view.ts";
 
 /** Share of the trigger from which on a run asks for a summary, before it needs one. */
@@ -207,17 +209,14 @@ export class Compactor {
     config: ContextConfig,
     { target, trigger, force, onDemand, ...goal }: CompactionGoal,
   ): Promise<CompactionPlan | undefined> {
-    const { calibration, clock, history, model } = this.#host;
+    const { clock, history, model } = this.#host;
     const { messages } = history;
     const earlier = this.#compaction;
     const limits = { ...contextLimits(config, model), target, trigger };
     const pinned = await this.#pinnedText(config, Math.ceil(target * PINNED_SHARE));
     const news = pinned && !includesPinned(earlier, pinned) ? pinned : "";
     const makePlan = (atLeast = onDemand ? messages.length : 0): CompactionPlan | undefined =>
-      planWith(this.#memory, messages, limits, {
-        earlier,
-        overhead: this.#overheadTokens(),
-        correct: (estimated) => calibration.correct(estimated),
+      this.#plan(limits, {
         allowance: reserveTokens(target, config.summarize !== undefined, pinned),
         added: estimateTokens(news),
         atLeast,
@@ -275,7 +274,7 @@ export class Compactor {
     for (let index = 0; index < messages.length; index++) {
       if (index === from) index = to;
       const message = messages[index];
-      if (!message || !isLlmMessage(message) || message.role !== "toolResult") continue;
+      if (!message || !isToolResult(message)) continue;
       const { toolCallId: id } = message;
       const tokens = shorten.get(id);
       const text =
@@ -289,7 +288,7 @@ export class Compactor {
 
   /** Asks for a summary of what will have to go, so that it is there when it has to. */
   #prepareSummary(config: ContextConfig, target: number): void {
-    const { calibration, history, model, turns } = this.#host;
+    const { history, model, turns } = this.#host;
     // A run that has called nothing yet may be over soon, and would not use it.
     if (!config.summarize || turns < 2) return;
     const { messages } = history;
@@ -297,20 +296,21 @@ export class Compactor {
     const start = earlier?.message ? earlier.to : 0;
     if (this.#summaries.find(messages, earlier, start)) return;
     const limits = contextLimits(config, model);
-    const plan = planWith(
-      this.#memory,
-      messages,
-      { ...limits, target: Math.max(0, target) },
-      {
-        force: true,
-        earlier,
-        overhead: this.#overheadTokens(),
-        correct: (estimated) => calibration.correct(estimated),
-        allowance: reserveTokens(limits.target, true, undefined),
-      },
-    );
+    const allowance = reserveTokens(limits.target, true, undefined);
+    const reduced = { ...limits, target: Math.max(0, target) };
+    const plan = this.#plan(reduced, { force: true, allowance });
     const from = earlier?.message ? earlier.to : (plan?.from ?? 0);
     if (plan && plan.to > from) this.#beginSummary(config, from, plan.to);
+  }
+
+  /** A plan on top of the compaction in force, in tokens as the service would count them. */
+  #plan(limits: ContextLimits, options: PlanOptions): CompactionPlan | undefined {
+    const { calibration, history } = this.#host;
+    const earlier = this.#compaction;
+    const overhead = this.#overheadTokens();
+    const correct = (estimated: number): number => calibration.correct(estimated);
+    const all = { ...options, earlier, overhead, correct };
+    return planCompaction(history.messages, limits, all, this.#memory);
   }
 
   #beginSummary({ summarize }: ContextConfig, start: number, to: number, keep?: string): void {
@@ -327,10 +327,7 @@ export class Compactor {
   }
 
   /** A summary that helps, or why there is none: it failed, came too late, or is too long. */
-  async #takeSummary(
-    config: ContextConfig,
-    target: number,
-  ): Promise<{ summary?: string; why?: string }> {
+  async #takeSummary(config: ContextConfig, target: number): Promise<Summary> {
     if (!config.summarize) return {};
     try {
       const { summary, why } = await this.#summaries.take(this.#host, config);
@@ -352,9 +349,7 @@ export class Compactor {
       return text && truncateMiddle(text, maxTokens, "[Here a part is left out.]");
     } catch (error) {
       if (this.#host.canceled) throw error;
-      contain("pinned failed", () => {
-        throw error;
-      });
+      warn("pinned failed", error);
       return undefined;
     }
   }

@@ -1,6 +1,6 @@
 import { estimateTokens, textOf, type ToolCall } from "@gyre/ai";
 import { oneLine } from "../transcript/truncate.ts";
-import { listCalls, isLlmMessage } from "../transcript/history.ts";
+import { isLlmMessage, isToolResult, listCalls } from "../transcript/history.ts";
 import type { CompactionFacts } from "../contract/compaction.ts";
 import { present, type ToolEffects } from "../contract/presentation.ts";
 import type { AgentMessage, AgentTool } from "../contract/types.ts";
@@ -34,7 +34,9 @@ export function collectFacts(
   const decisions = new Set(known?.decisions);
   const commands = new Set(known?.commands);
   const steps = [...(known?.steps ?? [])];
-  const failed = findFailedCalls(messages);
+  const failed = new Set(
+    messages.map((each) => isToolResult(each) && each.isError && each.toolCallId),
+  );
   for (const message of messages) {
     if (!isLlmMessage(message) || message.role === "toolResult") continue;
     if (message.role === "user") {
@@ -104,16 +106,6 @@ export function formatFacts(facts: CompactionFacts): string {
   return SECTIONS.filter(([name]) => facts[name].length > 0)
     .map(([name, title]) => [title, ...facts[name].map((entry) => `- ${entry}`)].join("\n"))
     .join("\n\n");
-}
-
-function findFailedCalls(messages: readonly AgentMessage[]): Set<string> {
-  const failed = new Set<string>();
-  for (const message of messages) {
-    if (isLlmMessage(message) && message.role === "toolResult" && message.isError) {
-      failed.add(message.toolCallId);
-    }
-  }
-  return failed;
 }
 
 function moveToEnd(set: Set<string>, value: string): void {

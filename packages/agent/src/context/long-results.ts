@@ -1,11 +1,12 @@
 import { estimateTokens, textOf, type ToolCall, type ToolResultMessage } from "@gyre/ai";
 import type { ContextConfig } from "../contract/compaction.ts";
-import { contain } from "../contract/contain.ts";
+import { warn } from "../contract/contain.ts";
 import type { AgentToolResult } from "../contract/types.ts";
 import { truncateMiddle, oneLine } from "../transcript/truncate.ts";
 import { contextLimits } from "./compaction.ts";
 import type { ContextHost } from "./host.ts";
-import { askForSummary } from "./summaries.ts";
+import { ContextMemory } from "./memory.ts";
+import { Summaries } from "./summaries.ts";
 
 export const DEFAULT_MAX_RESULT_TOKENS = 12_000;
 /** Share of the trigger that a result may take, where that is less. */
@@ -70,9 +71,10 @@ async function summarizeResult(
 ): Promise<string | undefined> {
   const { summarize } = context;
   if (!summarize || host.canceled) return undefined;
-  const given = askForSummary(host, context, (signal) => summarize(text, signal, "result"));
+  const summaries = new Summaries(new ContextMemory());
+  summaries.begin([], undefined, 0, (signal) => summarize(text, signal, "result"));
   // A tool's result is not lost with its summary, nor when the run is stopped meanwhile.
-  const { summary } = await given.catch(() => ({ summary: undefined }));
+  const { summary } = await summaries.take(host, context).catch(() => ({ summary: undefined }));
   return summary !== undefined && estimateTokens(summary) <= room ? summary : undefined;
 }
 
@@ -114,9 +116,7 @@ async function storeWhole(
     const hint = await host.hooks.call("storeResult", () => storeResult(key, text));
     return oneLine(hint || `under the key "${key}"`, MAX_HINT_CHARS);
   } catch (error) {
-    contain("storeResult failed", () => {
-      throw error;
-    });
+    warn("storeResult failed", error);
     return undefined;
   }
 }

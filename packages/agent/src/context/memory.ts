@@ -1,7 +1,7 @@
 import { estimateMessageTokens, type Message, type ToolResultMessage } from "@gyre/ai";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import type { AgentMessage } from "../contract/types.ts";
-import { isLlmMessage } from "../transcript/history.ts";
+import { isLlmMessage, isToolResult } from "../transcript/history.ts";
 
 /**
  * What the runs over one transcript have computed of its messages. An `Agent` keeps it from run
@@ -38,7 +38,7 @@ export class ContextMemory {
 
   /** A message as it is sent: the same object each time, so that lists can be compared. */
   toSent(message: AgentMessage, shortened: Compaction["shortened"]): AgentMessage {
-    if (!shortened || !isLlmMessage(message) || message.role !== "toolResult") return message;
+    if (!shortened || !isToolResult(message)) return message;
     const { toolCallId: id } = message;
     const text = Object.hasOwn(shortened, id) ? shortened[id] : undefined;
     if (text === undefined || hasOnlyText(message, text)) return message;

@@ -22,7 +22,7 @@ interface Job {
   stop: () => void;
 }
 
-/** The summary that a run has asked for before it is needed. */
+/** A summary that a run has asked for, mostly before it is needed. */
 export class Summaries {
   readonly #memory: ContextMemory;
   #job: Job | undefined;
@@ -70,13 +70,22 @@ export class Summaries {
     this.#job = { base, to, given, isReady: () => state === "ready", stop };
   }
 
-  /** The summary that was asked for, once it is ready or has been waited for long enough. */
-  async take(host: ContextHost, config: ContextConfig): Promise<Summary> {
-    const job = this.#job;
-    if (!job) return {};
+  /**
+   * The summary that was asked for, once it is ready or `summaryWaitMs` have passed. Throws when the
+   * run is canceled.
+   */
+  async take({ hooks }: ContextHost, config: ContextConfig): Promise<Summary> {
+    const { given } = this.#job ?? {};
+    if (!given) return {};
+    const ms = config.summaryWaitMs ?? DEFAULT_SUMMARY_WAIT_MS;
+    let cut: () => void = () => {};
+    const late = hooks
+      .wait(ms, (give) => (cut = give))
+      .then((): Summary => ({ why: `It did not come within ${ms} ms.` }));
     try {
-      return await waitForSummary(host, config, job.given);
+      return await hooks.call("summarize", () => Promise.race([given, late]));
     } finally {
+      cut();
       this.stop();
     }
   }
@@ -101,40 +110,5 @@ export class Summaries {
       return { base, to, given, isReady: () => true, stop: () => {} };
     }
     return undefined;
-  }
-}
-
-/** Asks for a summary, and waits for it up to `summaryWaitMs`. Throws when the run is canceled. */
-export async function askForSummary(
-  host: ContextHost,
-  config: ContextConfig,
-  ask: (signal: AbortSignal) => string | Promise<string>,
-): Promise<Summary> {
-  const controller = new AbortController();
-  try {
-    const asked = (async (): Promise<Summary> => ({ summary: await ask(controller.signal) }))();
-    const given = await waitForSummary(host, config, asked);
-    if (given.summary === undefined) controller.abort();
-    return given;
-  } catch (error) {
-    controller.abort();
-    throw error;
-  }
-}
-
-async function waitForSummary(
-  host: ContextHost,
-  config: ContextConfig,
-  given: Promise<Summary>,
-): Promise<Summary> {
-  const ms = config.summaryWaitMs ?? DEFAULT_SUMMARY_WAIT_MS;
-  let cut: () => void = () => {};
-  const late = host.hooks
-    .wait(ms, (give) => (cut = give))
-    .then((): Summary => ({ why: `It did not come within ${ms} ms.` }));
-  try {
-    return await host.hooks.call("summarize", () => Promise.race([given, late]));
-  } finally {
-    cut();
   }
 }

@@ -168,6 +168,11 @@ export interface AgentEndEvent {
   pending: PendingCall[];
 }
 
+interface EventOfCall {
+  toolCallId: string;
+  toolName: string;
+}
+
 /** What happens in a run, in order. The first is `agent_start`, the last `agent_end`. */
 export type AgentEvent =
   | { type: "agent_start" }
@@ -180,23 +185,14 @@ export type AgentEvent =
       assistantMessageEvent: AssistantMessageEvent;
     }
   | { type: "message_end"; message: AgentMessage }
-  | {
-      type: "tool_execution_start";
-      toolCallId: string;
-      toolName: string;
-      args: Record<string, unknown>;
-    }
-  | {
+  | ({ type: "tool_execution_start"; args: Record<string, unknown> } & EventOfCall)
+  | ({
       type: "tool_execution_update";
-      toolCallId: string;
-      toolName: string;
       args: Record<string, unknown>;
       partialResult: AgentToolResult;
-    }
-  | {
+    } & EventOfCall)
+  | ({
       type: "tool_execution_end";
-      toolCallId: string;
-      toolName: string;
       result: AgentToolResult;
       outcome: ToolOutcome;
       /** Why it is not `ok`, in a sentence for people. */
@@ -204,7 +200,7 @@ export type AgentEvent =
       /** Whether `outcome` is anything but `ok`. */
       isError: boolean;
       durationMs: number;
-    }
+    } & EventOfCall)
   | { type: "turn_end"; message: AssistantMessage; toolResults: readonly ToolResultMessage[] }
   | {
       type: "retry";

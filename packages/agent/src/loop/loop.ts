@@ -8,8 +8,8 @@ import {
 import { SinkError } from "../run/emitter.ts";
 import { Canceled } from "../run/hooks.ts";
 import type { Injected } from "../run/inbox.ts";
-import { Run } from "../run/run.ts";
-import { listCalls, isIncomplete, isLlmMessage } from "../transcript/history.ts";
+import { Run, type RunSetup } from "../run/run.ts";
+import { isAssistant, isBrokenOffText, listCalls } from "../transcript/history.ts";
 import { failedMessage } from "./failed-message.ts";
 import { respond } from "./model-call.ts";
 import { repairTranscript } from "./repair.ts";
@@ -39,7 +39,7 @@ export function agentLoop(
   signal?: AbortSignal,
   streamFn?: StreamFn,
 ): AgentEventStream {
-  return startStream((sink) => new Run({ context, config, sink, signal, streamFn }), prompts);
+  return startStream(prompts, { context, config, signal, streamFn });
 }
 
 /** Runs the loop on the context as it is. Throws where there is nothing to answer (R19). */
@@ -50,7 +50,7 @@ export function agentLoopContinue(
   streamFn?: StreamFn,
 ): AgentEventStream {
   assertContinuable(context.messages);
-  return startStream((sink) => new Run({ context, config, sink, signal, streamFn }), []);
+  return startStream([], { context, config, signal, streamFn });
 }
 
 /**
@@ -94,7 +94,10 @@ export async function streamAssistantResponse(
   const sink: AgentSink = (event) => stream.push(event);
   const run = new Run({ context, config, sink, signal, streamFn });
   try {
-    return await respondOrFail(run);
+    return await respond(run);
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    return await publishFailure(run, error);
   } finally {
     run.close();
   }
@@ -219,19 +222,9 @@ async function decideNext(
   return "continue";
 }
 
-async function respondOrFail(run: Run): Promise<AssistantMessage> {
-  try {
-    return await respond(run);
-  } catch (error) {
-    if (error instanceof SinkError) throw error;
-    return publishFailure(run, error);
-  }
-}
-
 async function publishFailure(run: Run, error: unknown): Promise<AssistantMessage> {
   const message = failedMessage(run, error);
-  await run.emit({ type: "message_start", message });
-  await run.emit({ type: "message_end", message });
+  await run.emitMessage(message);
   run.addAnswer(message);
   return message;
 }
@@ -262,25 +255,18 @@ export function makeEnd(run: Run, stop: AgentStop): AgentEndEvent {
 
 /** Throws where `continue` has nothing to answer (R19). */
 export function assertContinuable(messages: readonly AgentMessage[]): void {
-  if (messages.length === 0) throw new Error("Cannot continue: no messages in context");
-  const last = messages.findLast((message) => !isSkippedByContinue(message));
+  const last = messages.findLast((message) => !isBrokenOffText(message));
   if (!last) throw new Error("Cannot continue: no messages in context");
-  if (!isLlmMessage(last) || last.role !== "assistant") return;
-  if (listCalls(last).length > 0) return;
+  if (!isAssistant(last) || listCalls(last).length > 0) return;
   throw new Error("Cannot continue from message role: assistant");
 }
 
-function isSkippedByContinue(message: AgentMessage): boolean {
-  if (!isLlmMessage(message) || message.role !== "assistant") return false;
-  return isIncomplete(message) && listCalls(message).length === 0;
-}
-
 function startStream(
-  open: (sink: AgentSink) => Run,
   prompts: readonly AgentMessage[],
+  setup: Omit<RunSetup, "sink">,
 ): AgentEventStream {
   const stream = createAgentStream();
-  const run = open((event) => stream.push(event));
+  const run = new Run({ ...setup, sink: (event) => stream.push(event) });
   // A stream's push does not fail; if anything else does, the stream is not left open.
   drive(run, toPrompts(prompts)).catch((error: unknown) => stream.fail(error));
   return stream;

@@ -151,7 +151,9 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   let thrown: { error: unknown } | undefined;
   try {
     const asked = ask(run, context, options, interruption);
-    const answer = isThenable(asked) ? await interruption.race(asked, detachLate) : asked;
+    // Nothing reads an answer that comes after the request was cut off.
+    const detach = (late?: ModelAnswer): void => late && toAssistantStream(late).detach();
+    const answer = isThenable(asked) ? await interruption.race(asked, detach) : asked;
     if (answer) await reader.read(toAssistantStream(answer), watchdog, interruption);
   } catch (error) {
     if (run.canceled === "sink") throw error;
@@ -192,11 +194,6 @@ function ask(
   return layers.length === 0
     ? send(invocation)
     : compose(layers, async (inner) => send(inner))(invocation);
-}
-
-/** Nothing reads an answer that comes after the request was cut off. */
-function detachLate(answer: ModelAnswer | undefined): void {
-  if (answer) toAssistantStream(answer).detach();
 }
 
 /** The message as it stays, whatever ended the response. */

@@ -1,5 +1,5 @@
 import { type AssistantMessage, type Failure, isRetryable } from "@gyre/ai";
-import type { RetryOptions } from "../contract/types.ts";
+import type { AgentEvent, RetryOptions } from "../contract/types.ts";
 
 export const DEFAULT_MAX_RETRIES = 4;
 export const DEFAULT_BASE_DELAY_MS = 1_000;
@@ -21,12 +21,7 @@ export interface RetryPolicy<A extends Attempt = Attempt> extends RetryOptions {
   isFinal?: (attempt: A) => boolean;
   /** Waits. Resolves to false when the run was canceled meanwhile. */
   wait: (ms: number) => Promise<boolean>;
-  onRetry: (retry: {
-    attempt: number;
-    delayMs: number;
-    kind: string;
-    errorMessage: string;
-  }) => void | Promise<void>;
+  onRetry: (retry: Omit<Extract<AgentEvent, { type: "retry" }>, "type">) => void | Promise<void>;
 }
 
 /**
@@ -59,14 +54,13 @@ export async function withRetry<A extends Attempt>(
 }
 
 /** As long as the service asks for; else a growing backoff with full jitter, up to the maximum. */
-function retryDelay<A extends Attempt>(
-  failure: Failure,
+function retryDelay(
+  { retryAfterMs }: Failure,
   tries: number,
-  policy: RetryPolicy<A>,
+  { baseDelayMs: base = DEFAULT_BASE_DELAY_MS, ...policy }: Omit<RetryPolicy, "isFinal">,
   longest: number,
 ): number {
-  if (failure.retryAfterMs !== undefined) return Math.max(0, failure.retryAfterMs);
-  const base = policy.baseDelayMs ?? DEFAULT_BASE_DELAY_MS;
+  if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);
   const cap = Math.min(longest, policy.maxDelayMs ?? DEFAULT_MAX_DELAY_MS);
   return Math.round(policy.random() * Math.min(cap, base * 2 ** (tries - 1)));
 }

@@ -9,7 +9,7 @@ import {
 } from "@gyre/ai";
 import { compose, DeniedError, Suspend, type ToolInvocation } from "../contract/middleware.ts";
 import type { Run } from "../run/run.ts";
-import type { AgentTool, AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
+import type { AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
 
 export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
 export const DEFAULT_ABORT_GRACE_MS = 200;
@@ -54,10 +54,7 @@ export async function executeCall(
     const given = prepare(run, call);
     const prepared = isThenable(given) ? await given : given;
     if (run.canceled) return { result: notStartedResult(run, call) };
-    const outcome =
-      "result" in prepared
-        ? prepared
-        : await invoke(run, call, prepared.tool, prepared.args, decision);
+    const outcome = "result" in prepared ? prepared : await invoke(run, call, prepared, decision);
     if ("result" in outcome) run.gauge.record(call, outcome.result);
     return outcome;
   } catch (error) {
@@ -66,7 +63,8 @@ export async function executeCall(
   }
 }
 
-type Prepared = { tool: AgentTool; args: Record<string, unknown> } | { result: AgentToolResult };
+type ReadyCall = Pick<ToolInvocation, "tool" | "args">;
+type Prepared = ReadyCall | { result: AgentToolResult };
 
 function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const tool = run.findTool(call.name);
@@ -92,8 +90,7 @@ function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
 function invoke(
   run: Run,
   call: ToolCall,
-  tool: AgentTool,
-  args: Record<string, unknown>,
+  ready: ReadyCall,
   decision: Decision | undefined,
 ): Promise<CallOutcome> {
   return new Promise((resolve) => {
@@ -112,7 +109,7 @@ function invoke(
       execution.started ? abortedResult(run, call) : notStartedResult(run, call);
     const unlink = run.cancellation.onCancel(() => {
       abort(execution);
-      const graceMs = tool.abortGraceMs ?? run.config.abortGraceMs ?? DEFAULT_ABORT_GRACE_MS;
+      const graceMs = ready.tool.abortGraceMs ?? run.config.abortGraceMs ?? DEFAULT_ABORT_GRACE_MS;
       stopGrace = run.clock.after(graceMs, () => answer({ result: stopped() }));
     });
     const execution: Execution = {
@@ -148,15 +145,7 @@ function invoke(
       };
       execution.timers.push(run.clock.after(middlewareTimeoutMs, abandon));
     }
-    const invocation: ToolInvocation = {
-      toolCall: call,
-      tool,
-      args,
-      signal: controller.signal,
-      run: run.info,
-      ...(decision && { decision }),
-    };
-    throughMiddleware(execution, invocation, 0).then(
+    throughMiddleware(execution, call, ready, 0).then(
       (result) => answer({ result: toResult(call.name, result) }),
       (error: unknown) => {
         if (error instanceof Suspend) answer({ suspended: error.message });
@@ -203,12 +192,23 @@ function abort({ controller, nested }: Execution): void {
 
 function throughMiddleware(
   execution: Execution,
-  invocation: ToolInvocation,
+  toolCall: ToolCall,
+  { tool, args }: ReadyCall,
   depth: number,
 ): Promise<AgentToolResult> {
+  const { run, call, controller, decision } = execution;
+  const invocation: ToolInvocation = {
+    toolCall,
+    tool,
+    args,
+    signal: controller.signal,
+    run: run.info,
+    ...(depth > 0 && { parentId: call.id }),
+    ...(decision && { decision }),
+  };
   const core = (inner: ToolInvocation): Promise<AgentToolResult> =>
     executeTool(execution, inner, depth);
-  const { middleware } = execution.run.config;
+  const { middleware } = run.config;
   if (!middleware) return core(invocation);
   const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
   // The async arrow turns a synchronous throw of a layer into a rejection.
@@ -315,19 +315,7 @@ async function callNested(
   };
   const prepared = await prepare(run, toolCall);
   if ("result" in prepared) return prepared.result;
-  const given = await throughMiddleware(
-    execution,
-    {
-      toolCall,
-      tool: prepared.tool,
-      args: prepared.args,
-      signal: controller.signal,
-      run: run.info,
-      parentId: call.id,
-      ...(execution.decision && { decision: execution.decision }),
-    },
-    depth,
-  );
+  const given = await throughMiddleware(execution, toolCall, prepared, depth);
   // A tool that passes this on as its own result must not spend it a second time.
   const { usage: _counted, ...result } = toResult(name, given);
   return result;
@@ -356,28 +344,19 @@ function thrownResult(name: string, error: unknown): AgentToolResult {
   return errorResult(text, "error", errorMessage(error));
 }
 
-export function abortedResult(run: Run, call: ToolCall): AgentToolResult {
-  const { why, outcome } = whyStopped(run);
-  return errorResult(
-    `Aborted: ${why} while tool "${call.name}" was running; it may have had effects.`,
-    outcome,
-    `${why} while it was running`,
-  );
+export function abortedResult(run: Run, { name }: ToolCall): AgentToolResult {
+  const text = `while tool "${name}" was running; it may have had effects.`;
+  return stoppedResult(run, text, "while it was running");
 }
 
-export function notStartedResult(run: Run, call: ToolCall): AgentToolResult {
-  const { why, outcome } = whyStopped(run);
-  return errorResult(
-    `Aborted: ${why} before tool "${call.name}" was started.`,
-    outcome,
-    `${why} before it was started`,
-  );
+export function notStartedResult(run: Run, { name }: ToolCall): AgentToolResult {
+  return stoppedResult(run, `before tool "${name}" was started.`, "before it was started");
 }
 
-function whyStopped(run: Run): { why: string; outcome: ToolOutcome } {
-  return run.canceled === "limit"
-    ? { why: "the time limit of the run was reached", outcome: "limit" }
-    : { why: "the user stopped the run", outcome: "aborted" };
+function stoppedResult(run: Run, text: string, when: string): AgentToolResult {
+  const isLimit = run.canceled === "limit";
+  const why = isLimit ? "the time limit of the run was reached" : "the user stopped the run";
+  return errorResult(`Aborted: ${why} ${text}`, isLimit ? "limit" : "aborted", `${why} ${when}`);
 }
 
 function repeatedResult(call: ToolCall): AgentToolResult {

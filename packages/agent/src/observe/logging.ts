@@ -1,5 +1,6 @@
 import {
   type Clock,
+  type Model,
   redact,
   listSecrets,
   type StopReason,
@@ -13,10 +14,7 @@ import type { AgentEndEvent, AgentStop } from "../contract/types.ts";
 export type LogLevel = "info" | "warn" | "error";
 
 /** What went wrong. `message` is that of a service or a program, never of a model or a tool. */
-export interface LogError {
-  kind: string;
-  message?: string;
-}
+export type LogError = ErrorReport;
 
 interface LogLineBase {
   /** ISO 8601, in UTC. */
@@ -32,30 +30,29 @@ interface LogOutcome {
   error?: LogError;
 }
 
-/** A run begins. */
-export interface RunStartLine extends LogLineBase {
-  event: "run_start";
+interface LogModel {
   provider: string;
   model: string;
 }
 
+/** A run begins. */
+export interface RunStartLine extends LogLineBase, LogModel {
+  event: "run_start";
+}
+
 /** A run has ended. */
-export interface RunEndLine extends LogLineBase, LogOutcome {
+export interface RunEndLine extends LogLineBase, LogModel, LogOutcome {
   event: "run_end";
-  provider: string;
-  model: string;
   stop: AgentStop;
   turns?: number;
   usage?: Usage;
 }
 
 /** One a request: a response that was retried has several. */
-export interface ModelCallLine extends LogLineBase, LogOutcome {
+export interface ModelCallLine extends LogLineBase, LogModel, LogOutcome {
   event: "model_call";
-  provider: string;
-  model: string;
   /** The model that was to be asked in place of this one, and why it was not. */
-  fallback?: { provider: string; model: string; kind: string };
+  fallback?: LogModel & { kind: string };
   stop_reason?: StopReason;
   usage?: Usage;
 }
@@ -111,19 +108,10 @@ export function logging(
     ...(error && { error: toLogError(error, secrets.get(run)) }),
   });
 
-  const late: NonNullable<Middleware["late"]> = ({ id, name }, { isError = false }, run) =>
-    put({
-      ...base("warn", run),
-      event: "late_result",
-      tool_name: name,
-      tool_call_id: id,
-      is_error: isError,
-    });
-
   const observer = observe(contained, {
     run(run) {
       const from = clock.now();
-      const asked = { provider: run.model.provider, model: run.model.id };
+      const asked = toLogModel(run.model);
       secrets.set(run, new Set());
       put({ ...base("info", run), event: "run_start", ...asked });
       return {
@@ -140,16 +128,16 @@ export function logging(
     },
     model({ model, options, run }) {
       const from = clock.now();
-      const fallback = describeFallback(run);
+      const last = run.fallbacks.at(-1);
+      const fallback = last && { ...toLogModel(last.from), kind: last.kind };
       for (const secret of listSecrets(model, options)) secrets.get(run)?.add(secret);
       return {
         settled: ({ message, error }) =>
           put({
             ...base(error ? "warn" : "info", run),
             event: "model_call",
-            provider: model.provider,
-            model: model.id,
-            ...fallback,
+            ...toLogModel(model),
+            ...(fallback && { fallback }),
             ...outcome(from, error, run),
             ...(message && { stop_reason: message.stopReason, ...known(message.usage) }),
           }),
@@ -171,7 +159,17 @@ export function logging(
       };
     },
   });
-  return { ...observer, late };
+  return {
+    ...observer,
+    late: ({ id, name }, { isError = false }, run) =>
+      put({
+        ...base("warn", run),
+        event: "late_result",
+        tool_name: name,
+        tool_call_id: id,
+        is_error: isError,
+      }),
+  };
 }
 
 /** Makes `logging` write text: each line one JSON object with a line feed after it. */
@@ -190,11 +188,8 @@ function toLogError({ kind, message }: ErrorReport, secrets: Iterable<string> = 
   return { kind, message: redact(message, [...secrets]) };
 }
 
-function describeFallback(run: RunInfo): Pick<ModelCallLine, "fallback"> {
-  const last = run.fallbacks.at(-1);
-  if (!last) return {};
-  const { from, kind } = last;
-  return { fallback: { provider: from.provider, model: from.id, kind } };
+function toLogModel({ provider, id }: Pick<Model, "provider" | "id">): LogModel {
+  return { provider, model: id };
 }
 
 function known(usage: Usage): { usage?: Usage } {

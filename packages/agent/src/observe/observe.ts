@@ -147,7 +147,10 @@ export function observe(contained: Containment, observer: Observer): Middleware 
         return stream;
       }
       stream.result().then(
-        (message) => finish(toModelOutcome(message)),
+        (message) => {
+          const error = reportMessageError(message);
+          finish({ message, ...(error && { error }) });
+        },
         (error: unknown) => finish({ error: reportModelError(error) }),
       );
       return stream;
@@ -165,17 +168,17 @@ export function observe(contained: Containment, observer: Observer): Middleware 
         settled(
           error instanceof Suspend
             ? { suspended: error.message }
-            : { error: { kind: classifyError(error), message: errorMessage(error) } },
+            : {
+                error: {
+                  kind: error instanceof Error ? error.name : typeof error,
+                  message: errorMessage(error),
+                },
+              },
         );
         throw error;
       }
     },
   };
-}
-
-function toModelOutcome(message: AssistantMessage): ModelOutcome {
-  const error = reportMessageError(message);
-  return { message, ...(error && { error }) };
 }
 
 function reportMessageError({
@@ -202,8 +205,4 @@ function reportRunError(end: AgentEndEvent | undefined): ErrorReport | undefined
   if (end.stop === "aborted") return ABORTED;
   if (end.stop !== "error") return undefined;
   return (end.finalMessage && reportMessageError(end.finalMessage)) ?? { kind: "unknown" };
-}
-
-function classifyError(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error;
 }

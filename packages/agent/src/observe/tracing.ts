@@ -154,25 +154,21 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
           "gen_ai.request.max_tokens": request.maxTokens,
           "gen_ai.request.temperature": request.temperature,
           ...(systemPrompt !== undefined &&
-            content("gen_ai.system_instructions", () => [textPart(systemPrompt)])),
-          ...content("gen_ai.input.messages", () => context.messages.map(inputMessage)),
+            content("gen_ai.system_instructions", () => toParts(systemPrompt))),
+          ...content("gen_ai.input.messages", () => context.messages.map(toInputMessage)),
         },
         runs.get(run)?.span,
       );
       return {
         within,
         settled({ message, error }) {
-          end(
-            span,
-            message
-              ? {
-                  ...responseAttributes(message),
-                  ...content("gen_ai.output.messages", () => [outputMessage(message)]),
-                }
-              : {},
-            error,
-            run,
-          );
+          const attributes = message && {
+            ...responseAttributes(message),
+            ...content("gen_ai.output.messages", () => [
+              { ...toInputMessage(message), finish_reason: finishReason(message) },
+            ]),
+          };
+          end(span, attributes ?? {}, error, run);
         },
       };
     },
@@ -294,7 +290,7 @@ function present(attributes: TelemetryAttributes): TelemetryAttributes {
 
 type Part = Record<string, unknown>;
 
-function inputMessage(message: Message): unknown {
+function toInputMessage(message: Message): Part {
   switch (message.role) {
     case "user":
       return { role: "user", parts: toParts(message.content) };
@@ -308,13 +304,8 @@ function inputMessage(message: Message): unknown {
   }
 }
 
-function outputMessage(message: AssistantMessage): unknown {
-  const finish_reason = finishReason(message);
-  return { role: "assistant", parts: message.content.flatMap(parts), finish_reason };
-}
-
 function toParts(content: string | readonly UserContent[]): Part[] {
-  return typeof content === "string" ? [textPart(content)] : content.map(part);
+  return typeof content === "string" ? [{ type: "text", content }] : content.map(part);
 }
 
 function parts(block: AssistantContent): Part[] {
@@ -342,12 +333,8 @@ function parts(block: AssistantContent): Part[] {
 }
 
 function part(block: UserContent): Part {
-  if (block.type === "text") return textPart(block.text);
+  if (block.type === "text") return { type: "text", content: block.text };
   return { type: "blob", modality: "image", mime_type: block.mimeType, content: block.data };
-}
-
-function textPart(text: string): Part {
-  return { type: "text", content: text };
 }
 
 /** Arguments that a schema made of what the model sent may be no JSON. */

@@ -59,8 +59,11 @@ export class Emitter {
       return;
     }
     if (!this.#tail) {
-      // A failure is kept, and thrown by the next emit.
-      void Promise.resolve(this.#guarded(event)).catch(() => {});
+      try {
+        this.#track(this.#deliver(event))?.catch(() => {});
+      } catch {
+        // A failure is kept, and thrown by the next emit.
+      }
       return;
     }
     const waiting = (this.#waitingUpdates ??= new Map());
@@ -70,14 +73,6 @@ export class Emitter {
       waiting.delete(id);
       return newest && this.#deliver(newest);
     }).catch(() => {});
-  }
-
-  #guarded(event: AgentEvent): void | Promise<void> {
-    try {
-      return this.#track(this.#deliver(event));
-    } catch {
-      return undefined;
-    }
   }
 
   #enqueue(deliver: () => void | Promise<void>): Promise<void> {

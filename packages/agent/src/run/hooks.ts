@@ -35,16 +35,9 @@ export class Hooks {
   call<T>(name: string, callback: () => T | Promise<T>, late?: (value: T) => void): T | Promise<T> {
     const given = callback();
     if (!isThenable(given)) return given;
-    const promise = given;
-    let left = false;
-    promise.then(
-      (value) => {
-        if (left) contain(`What ${name} gave too late`, () => late?.(value));
-      },
-      () => {},
-    );
     return new Promise<T>((resolve, reject) => {
       const ms = this.#timeoutMs;
+      let left = false;
       let unlink: () => void = () => {};
       const leave = (error: Error): void => {
         left = true;
@@ -59,8 +52,9 @@ export class Hooks {
         unlink();
       };
       unlink = this.#cancellation.onCancel(() => leave(new Canceled()));
-      promise.then(
+      given.then(
         (value) => {
+          if (left) contain(`What ${name} gave too late`, () => late?.(value));
           settle();
           resolve(value);
         },
@@ -93,20 +87,32 @@ export class Hooks {
   /** A promise of the application's within its deadline, whether or not the run is canceled. */
   withDeadline(what: string, promise: Promise<void>): Promise<void> {
     const ms = this.#timeoutMs;
-    return new Promise((resolve, reject) => {
-      const stopTimer = this.#clock.after(ms, () => {
-        reject(new Error(`${what} did not settle within ${ms} ms.`));
-      });
-      promise.then(
-        () => {
-          stopTimer();
-          resolve();
-        },
-        (error: unknown) => {
-          stopTimer();
-          reject(error);
-        },
-      );
-    });
+    return settleWithin(this.#clock, ms, promise, `${what} did not settle within ${ms} ms.`);
   }
+}
+
+/**
+ * Settles as `promise` does, or rejects with a text after `ms`. With `report` it does not reject:
+ * that gets every error, also one that comes too late.
+ */
+export function settleWithin(
+  clock: Clock,
+  ms: number,
+  promise: Promise<void>,
+  text: string,
+  report?: (error: unknown) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      stopTimer();
+      if (!report) return reject(error);
+      report(error);
+      resolve();
+    };
+    const stopTimer = clock.after(ms, () => fail(new Error(text)));
+    promise.then(() => {
+      stopTimer();
+      resolve();
+    }, fail);
+  });
 }

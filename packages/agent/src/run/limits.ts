@@ -93,16 +93,11 @@ export class LimitGauge {
     if (this.#pauses > MAX_PAUSES_IN_A_ROW) {
       return { limit: "maxPausesInARow", value: MAX_PAUSES_IN_A_ROW };
     }
-    if (maxTurns !== undefined && this.#turns >= maxTurns) {
-      return { limit: "maxTurns", value: this.#turns };
-    }
-    if (maxTotalTokens !== undefined && this.#tokens >= maxTotalTokens) {
-      return { limit: "maxTotalTokens", value: this.#tokens };
-    }
-    if (maxCostUsd !== undefined && this.#cost >= maxCostUsd) {
-      return { limit: "maxCostUsd", value: this.#cost };
-    }
-    return undefined;
+    return (
+      checkUsed("maxTurns", this.#turns, maxTurns) ??
+      checkUsed("maxTotalTokens", this.#tokens, maxTotalTokens) ??
+      checkUsed("maxCostUsd", this.#cost, maxCostUsd)
+    );
   }
 
   /** Whether this call is one too many of the same; counts the refusal. */
@@ -130,6 +125,10 @@ export class LimitGauge {
   get #maxIdentical(): number {
     return this.#limits.maxIdenticalCalls ?? DEFAULT_MAX_IDENTICAL_CALLS;
   }
+}
+
+function checkUsed(limit: LimitName, value: number, most = Infinity): LimitReached | undefined {
+  return value >= most ? { limit, value } : undefined;
 }
 
 /** As the service reported; estimated where it did not, or a limit would never be reached. */

@@ -42,8 +42,6 @@ import { LimitGauge, type LimitReached } from "./limits.ts";
 import { Redirect } from "./redirect.ts";
 import { makeToolbox, type Toolbox } from "./toolbox.ts";
 
-const NO_TOOLS: readonly AgentTool[] = [];
-
 /** What a run is made of. */
 export interface RunSetup {
   context: AgentContext;
@@ -101,20 +99,18 @@ export class Run implements ContextHost {
   /** Throws on a configuration that cannot work. */
   constructor({ context, config, sink, signal, streamFn, listeners, contextMemory }: RunSetup) {
     const { protocol } = config;
-    if (!streamFn && !protocol) {
-      throw new TypeError("No way to a model: give a protocol, or a streamFn.");
-    }
+    const stream: StreamFn | undefined =
+      streamFn ?? (protocol && ((...request) => protocol.stream(...request)));
+    if (!stream) throw new TypeError("No way to a model: give a protocol, or a streamFn.");
     this.config = config;
     this.clock = config.clock ?? systemClock;
     this.#startedAt = this.clock.now();
     this.eventLoop = new EventLoopYield(this.clock, this.#startedAt);
-    this.streamFn =
-      streamFn ??
-      ((model, sent, options) => (protocol as { stream: StreamFn }).stream(model, sent, options));
+    this.streamFn = stream;
     const limits = { ...config.limits };
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.gauge = new LimitGauge(limits);
-    this.toolbox = makeToolbox(config.tools ?? context.tools ?? NO_TOOLS);
+    this.toolbox = makeToolbox(config.tools ?? context.tools ?? []);
     this.history = new History(context.messages);
     // From here on nothing throws: a run that is not made leaves no listener behind.
     this.cancellation = new Cancellation(signal);
@@ -210,9 +206,17 @@ export class Run implements ContextHost {
     return undefined;
   }
 
+  /** Emits the events of a message that is not streamed. */
+  emitMessage(message: AgentMessage): void | Promise<void> {
+    return this.emitEach([
+      { type: "message_start", message },
+      { type: "message_end", message },
+    ]);
+  }
+
   /** Emits the events of a message that is not streamed, then adds it to the transcript. */
   async publish(message: AgentMessage): Promise<void> {
-    const emitted = this.#emitMessage(message);
+    const emitted = this.emitMessage(message);
     if (emitted) await emitted;
     const yielded = this.eventLoop.afterEvent();
     if (yielded) await yielded;
@@ -223,7 +227,7 @@ export class Run implements ContextHost {
   /** The same for a result; `inPlace` puts it behind the message that made the call. */
   async publishResult(message: ToolResultMessage, inPlace: boolean): Promise<void> {
     if (!inPlace) return this.publish(message);
-    await this.#emitMessage(message);
+    await this.emitMessage(message);
     this.produced.push(message);
     this.history.insertResult(message);
   }
@@ -300,12 +304,5 @@ export class Run implements ContextHost {
     this.#redirect?.stop();
     this.#compactor?.stop();
     this.cancellation.release();
-  }
-
-  #emitMessage(message: AgentMessage): void | Promise<void> {
-    return this.emitEach([
-      { type: "message_start", message },
-      { type: "message_end", message },
-    ]);
   }
 }

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolCall, ToolResultMessage } from "@gyre/ai";
-import { listCalls, isLlmMessage, withResult } from "../transcript/history.ts";
+import { isToolResult, listCalls, withResult } from "../transcript/history.ts";
 import type { AgentEvent, AgentMessage } from "../contract/types.ts";
 
 /** Where in a run the last event was. */
@@ -158,14 +158,7 @@ export class Grammar {
     this.#nextResult = rank + 1;
   }
 
-  #tool(
-    event: Extract<
-      AgentEvent,
-      {
-        type: "tool_execution_start" | "tool_execution_update" | "tool_execution_end";
-      }
-    >,
-  ): void {
+  #tool(event: Extract<AgentEvent, { toolCallId: string }>): void {
     const { toolCallId: id } = event;
     const may = this.#place === "repairing" || this.#place === "answering calls";
     this.#expect(may, event, "tools run after an answer, or before anything else of a turn");
@@ -189,9 +182,7 @@ export class Grammar {
     this.#expect(answered || waits, event, "the turn has no answer");
     if (answered) {
       this.#expect(event.message === this.#answer, event, "its message is not the turn's answer");
-      const same =
-        event.toolResults.length === this.#results.length &&
-        event.toolResults.every((result, index) => result === this.#results[index]);
+      const same = hasSame(event.toolResults, this.#results);
       this.#expect(same, event, "its results are not those of the turn");
     }
     this.#expect(this.#ended.size === 0, event, "a call has ended and has no result");
@@ -205,16 +196,10 @@ export class Grammar {
   #agentEnd(event: Extract<AgentEvent, { type: "agent_end" }>): void {
     const may = this.#place === "between turns" || this.#place === "after a limit";
     this.#expect(may && this.#turns > 0, event, "a turn is open, or there was none");
-    const isLimit = this.#place === "after a limit";
-    this.#expect(
-      isLimit === (event.stop === "limit"),
-      event,
-      "a limit is reported, and reported once",
-    );
+    const agrees = (this.#place === "after a limit") === (event.stop === "limit");
+    this.#expect(agrees, event, "a limit is reported, and reported once");
     this.#expect(event.turns === this.#turns, event, `there were ${this.#turns} turns`);
-    const same =
-      event.messages.length === this.#messages.length &&
-      event.messages.every((message, index) => message === this.#messages[index]);
+    const same = hasSame(event.messages, this.#messages);
     this.#expect(same, event, "its messages are not those of this run's message_end events");
     const pending = new Set(event.pending.map(({ toolCall }) => toolCall.id));
     for (const id of this.#unanswered) {
@@ -241,6 +226,10 @@ export class Grammar {
   }
 }
 
+function hasSame<T>(list: readonly T[], other: readonly T[]): boolean {
+  return list.length === other.length && list.every((item, index) => item === other[index]);
+}
+
 /** Throws where events are not one whole run. */
 export function checkGrammar(events: readonly AgentEvent[]): void {
   const grammar = new Grammar();
@@ -255,9 +244,8 @@ export function transcriptAfter(
 ): AgentMessage[] {
   let messages = [...before];
   for (const message of produced) {
-    if (isLlmMessage(message) && message.role === "toolResult") {
-      messages = withResult(messages, message);
-    } else messages.push(message);
+    if (isToolResult(message)) messages = withResult(messages, message);
+    else messages.push(message);
   }
   return messages;
 }

@@ -49,15 +49,11 @@ class Outbox {
 
   append(message: AgentMessage): void {
     if (!isLlmMessage(message)) return;
-    if (message.role !== "toolResult") {
-      if (!hasContent(message)) return;
-    }
-    if (message.role === "assistant") {
-      if (isIncomplete(message) && listCalls(message).length === 0) {
-        // Of several incomplete ones in a row, each started over.
-        this.#held = message;
-        return;
-      }
+    if (message.role !== "toolResult" && !hasContent(message)) return;
+    if (isBrokenOffText(message)) {
+      // Of several incomplete ones in a row, each started over.
+      this.#held = message;
+      return;
     }
     if (this.#held) {
       if (message.role === "user") this.#send(this.#held);
@@ -141,7 +137,7 @@ export class History {
     if (this.#outbox.validator.finish().length === 0) return [];
     const found: Unanswered[] = [];
     this.messages.forEach((message, index) => {
-      if (!isLlmMessage(message) || message.role !== "assistant") return;
+      if (!isAssistant(message)) return;
       const answered = new Set(listResultsAfter(this.messages, index).map((r) => r.toolCallId));
       const calls = listCalls(message).filter((call) => !answered.has(call.id));
       if (calls.length > 0) found.push({ message, calls });
@@ -152,8 +148,7 @@ export class History {
   /** Puts a result where it belongs: after its siblings' results, in call order. */
   insertResult(result: ToolResultMessage): void {
     this.messages = withResult(this.messages, result);
-    this.#outbox = new Outbox();
-    for (const message of this.messages) this.#outbox.append(message);
+    this.#outbox = fillOutbox(this.messages);
   }
 }
 
@@ -172,7 +167,7 @@ export function withResult(messages: AgentMessage[], result: ToolResultMessage):
 function findPlace(messages: readonly AgentMessage[], callId: string): number {
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index];
-    if (!message || !isLlmMessage(message) || message.role !== "assistant") continue;
+    if (!message || !isAssistant(message)) continue;
     const order = listCalls(message).map((call) => call.id);
     const rank = order.indexOf(callId);
     if (rank < 0) continue;
@@ -180,7 +175,7 @@ function findPlace(messages: readonly AgentMessage[], callId: string): number {
     const isNext =
       rank === 0
         ? index === messages.length - 1
-        : isLlmMessage(last) && last.role === "toolResult" && last.toolCallId === order[rank - 1];
+        : isToolResult(last) && last.toolCallId === order[rank - 1];
     if (isNext) return messages.length;
     let place = index + 1;
     for (const other of listResultsAfter(messages, index)) {
@@ -204,10 +199,23 @@ export function isLlmMessage(message: AgentMessage): message is Message {
   return role === "user" || role === "assistant" || role === "toolResult";
 }
 
+export function isAssistant(message: AgentMessage): message is AssistantMessage {
+  return isLlmMessage(message) && message.role === "assistant";
+}
+
+export function isToolResult(message: AgentMessage): message is ToolResultMessage {
+  return isLlmMessage(message) && message.role === "toolResult";
+}
+
 /** Whether a message broke off: by an error, an abort or a redirect. */
 export function isIncomplete(message: AssistantMessage): boolean {
   const { stopReason } = message;
   return stopReason === "error" || stopReason === "aborted" || stopReason === "redirected";
+}
+
+/** Whether a message broke off and has no call, so that nothing answers it. */
+export function isBrokenOffText(message: AgentMessage): message is AssistantMessage {
+  return isAssistant(message) && isIncomplete(message) && listCalls(message).length === 0;
 }
 
 function listResultsAfter(messages: readonly AgentMessage[], index: number): ToolResultMessage[] {
@@ -222,21 +230,20 @@ function listResultsAfter(messages: readonly AgentMessage[], index: number): Too
 }
 
 function makeOutbox(messages: readonly AgentMessage[]): Outbox {
-  if (messages.length < REMEMBER_FROM_MESSAGES) {
-    const outbox = new Outbox();
-    for (const message of messages) outbox.append(message);
-    return outbox;
-  }
+  if (messages.length < REMEMBER_FROM_MESSAGES) return fillOutbox(messages);
   let known = outboxes.get(messages);
   if (!known) {
     known = new RememberedOutbox();
     outboxes.set(messages, known);
   }
   const outbox = known.update(messages);
-  if (outbox.validator.finish().length === 0) return outbox.fork();
-  const fresh = new Outbox();
-  for (const message of messages) fresh.append(message);
-  return fresh;
+  return outbox.validator.finish().length === 0 ? outbox.fork() : fillOutbox(messages);
+}
+
+function fillOutbox(messages: readonly AgentMessage[]): Outbox {
+  const outbox = new Outbox();
+  for (const message of messages) outbox.append(message);
+  return outbox;
 }
 
 function startsWith(list: readonly AgentMessage[], start: readonly AgentMessage[]): boolean {
