@@ -194,8 +194,10 @@ export class Agent {
   }
 
   get state(): AgentState {
+    const fromEvents: Omit<AgentState, "systemPrompt" | "model" | "thinkingLevel" | "tools"> =
+      this.#state;
     return {
-      ...this.#state,
+      ...fromEvents,
       systemPrompt: this.#systemPrompt,
       model: this.#model,
       thinkingLevel: this.#thinkingLevel,

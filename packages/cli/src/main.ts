@@ -5,6 +5,7 @@ import type { Io } from "./core/io.ts";
 import {
   type CommandName,
   COMMANDS,
+  isTypedCommand,
   type OptionName,
   OPTIONS,
   type Values,
@@ -133,7 +134,7 @@ async function parseCommand(
     const isAsked = (!io.stdin.isTTY || isResumed || isInteractive(values, io)) && !values.help;
     return { ...(isAsked && { command: "run" }), rest: [] };
   }
-  if (isCommand(first)) return { command: first, rest };
+  if (isTypedCommand(first)) return { command: first, rest };
   if (/\s/.test(first)) return { command: "run", rest: positionals };
   const hint =
     (await meant(first, commandNames())) || ` The commands are ${commandNames().join(", ")}.`;
@@ -143,12 +144,8 @@ async function parseCommand(
   throw new UsageError(`Unknown command "${first}".${hint} ${instead}`);
 }
 
-function isCommand(name: string): name is CommandName {
-  return Object.hasOwn(COMMANDS, name) && name !== "run";
-}
-
 function commandNames(): string[] {
-  return Object.keys(COMMANDS).filter(isCommand);
+  return Object.keys(COMMANDS).filter(isTypedCommand);
 }
 
 function checkOptions(command: CommandName, values: Values): void {

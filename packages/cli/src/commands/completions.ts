@@ -5,6 +5,7 @@ import {
   COMMANDS,
   type CommandName,
   type CommandSpec,
+  isTypedCommand,
   type OptionName,
   OPTIONS,
 } from "../core/options.ts";
@@ -62,8 +63,11 @@ export async function completeLine(
   }
   const [command, ...given] = listPositionals(earlier);
   if (last.startsWith("-")) return offer(listFlags(command), last);
-  if (command === undefined) return offer(typedCommands().map(describeCommand), last);
-  if (!isCommand(command)) return { kind: "file", words: [] };
+  if (command === undefined) {
+    const commands = typedCommands().map(([word, { about }]) => ({ word, about }));
+    return offer(commands, last);
+  }
+  if (!isTypedCommand(command)) return { kind: "file", words: [] };
   if (command === "sessions" && given.length > 0) {
     return completeValue(given[0] === "import" ? "file" : "session", "", last, names);
   }
@@ -138,19 +142,11 @@ function listPositionals(words: readonly string[]): string[] {
   );
 }
 
-function isCommand(name: string): name is CommandName {
-  return Object.hasOwn(COMMANDS, name) && name !== "run";
-}
-
 function listFlags(command: string | undefined): Candidate[] {
-  const name = command !== undefined && isCommand(command) ? command : "run";
+  const name = command !== undefined && isTypedCommand(command) ? command : "run";
   return [...COMMANDS[name].options, ...COMMON_OPTIONS].flatMap((option: OptionName) =>
     spellFlags(option).map((word) => ({ word, about: aboutOption(option, name) })),
   );
-}
-
-function describeCommand([word, { about }]: readonly [string, CommandSpec]): Candidate {
-  return { word, about };
 }
 
 /** What follows the name of a command: words are written small in the table, the rest is meant. */

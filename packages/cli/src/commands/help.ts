@@ -3,6 +3,7 @@ import {
   COMMANDS,
   type CommandName,
   type CommandSpec,
+  isTypedCommand,
   type OptionName,
   OPTIONS,
   type OptionSpec,
@@ -49,8 +50,8 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
 
 /** The commands to type. A run has none: it is what is meant where none is named. */
 export function typedCommands(): [CommandName, CommandSpec][] {
-  return commandNames()
-    .filter((name) => name !== "run")
+  return Object.keys(COMMANDS)
+    .filter(isTypedCommand)
     .map((name) => [name, COMMANDS[name]]);
 }
 
@@ -137,15 +138,13 @@ function paragraph(text: string): string {
 }
 
 function optionRows(names: readonly OptionName[], command?: CommandName): string[] {
-  return names.map((name) => optionRow(name, command));
-}
-
-function optionRow(name: OptionName, command?: CommandName): string {
-  const { multiple, short, value } = optionSpec(name);
-  const about = aboutOption(name, command);
-  const letter = short === undefined ? "    " : `-${short}, `;
-  const label = `  ${letter}--${name}${value === undefined ? "" : ` ${value}`}`;
-  return row(label, multiple ? `${about}; may be repeated` : about, ABOUT_COLUMN);
+  return names.map((name) => {
+    const { multiple, short, value } = optionSpec(name);
+    const about = aboutOption(name, command);
+    const letter = short === undefined ? "    " : `-${short}, `;
+    const label = `  ${letter}--${name}${value === undefined ? "" : ` ${value}`}`;
+    return row(label, multiple ? `${about}; may be repeated` : about, ABOUT_COLUMN);
+  });
 }
 
 /** A label and what there is to say of it, wrapped beside it; below it where it is too long. */
@@ -154,14 +153,10 @@ function row(label: string, about: string, column: number): string {
   return label.length < column ? label + text.slice(label.length) : `${label}\n${text}`;
 }
 
-function commandNames(): CommandName[] {
-  return Object.keys(COMMANDS).filter(isCommand);
-}
-
 export function isCommand(name: string): name is CommandName {
   return Object.hasOwn(COMMANDS, name);
 }
 
-function exitNames(): (keyof typeof EXIT)[] {
+export function exitNames(): (keyof typeof EXIT)[] {
   return Object.keys(EXIT).filter((name): name is keyof typeof EXIT => Object.hasOwn(EXIT, name));
 }

@@ -5,6 +5,7 @@ import {
   ASKING_NOTE,
   COMMON_OPTIONS,
   EXIT_MEANINGS,
+  exitNames,
   optionChoices,
   optionSpec,
   RUN_GROUPS,
@@ -185,10 +186,6 @@ function environmentPart(): string[] {
     ]),
   );
   return [".Bl -tag -width Ds", ...[...items].flat(2), ".El"];
-}
-
-function exitNames(): (keyof typeof EXIT)[] {
-  return Object.keys(EXIT).filter((name): name is keyof typeof EXIT => Object.hasOwn(EXIT, name));
 }
 
 /** A line for each sentence, as the format wants it, with a full stop at its end. */

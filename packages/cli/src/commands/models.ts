@@ -80,13 +80,19 @@ export async function runModels(
   const { places, error } = await findKeyPlaces(io.env, keys, [...SERVICES, ...own]);
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
   const local = await localModels(io, keys, own, parts);
-  const models = uniqueModels([...local, ...(user ? mergeModels(catalogue(), user) : catalogue())]);
+  const known = user ? mergeModels(catalogue(), user) : catalogue();
+  // Of the same model, what is said last counts.
+  const models = [
+    ...new Map([...local, ...known].map((model) => [modelValue(model), model])).values(),
+  ];
   const part = args.join(" ").trim();
   const groups = groupModels(models.filter(fits(part)), own, places);
   const shown = groups.filter(({ usable }) => usable || values.all);
   if (values.json) io.stdout.write(formatJson(shown));
   else writeGroups(shown, io);
-  const hidden = values.all ? 0 : countModels(groups.filter(({ usable }) => !usable));
+  const hidden = groups
+    .filter(({ usable }) => !usable && !values.all)
+    .reduce((sum, group) => sum + group.models.length, 0);
   if (shown.length === 0) {
     const isAny = groupModels(models, own, places).some(({ usable }) => usable);
     io.stderr.write(`${nothingShown(part, hidden, isAny)}\n`);
@@ -142,7 +148,7 @@ async function localModels(
       } catch (error) {
         if (io.signal.aborted) throw new ExitError(EXIT.interrupted, "Interrupted.");
         // A user who named an address needs the reason why nothing comes from there.
-        if (isNamed(service, io, own)) {
+        if (own.includes(service) || service.urlEnv.some((name) => io.env[name])) {
           const why = limit.aborted
             ? `${service.name} did not answer at ${baseUrl}.`
             : errorMessage(error);
@@ -153,10 +159,6 @@ async function localModels(
     }),
   );
   return lists.flat();
-}
-
-function isNamed(service: ServicePreset, { env }: Io, own: readonly ServicePreset[]): boolean {
-  return own.includes(service) || service.urlEnv.some((name) => env[name]);
 }
 
 /** OLLAMA_HOST may lack scheme and port, or name what the server listens on. */
@@ -171,11 +173,6 @@ function localAddress({ baseUrl, id, urlEnv }: ServicePreset, { env }: Io): stri
   if (parsed.hostname === "[::]") parsed.hostname = "[::1]";
   if (url !== address && parsed.port === "") parsed.port = OLLAMA_PORT;
   return parsed.href;
-}
-
-/** Of the same model, what is said last counts. */
-function uniqueModels(models: readonly Model[]): Model[] {
-  return [...new Map(models.map((model) => [modelValue(model), model])).values()];
 }
 
 function fits(part: string): (model: Model) => boolean {
@@ -208,10 +205,6 @@ function groupModels(
   const rank = ({ service, usable }: Group): number =>
     (usable ? 0 : order.length + 1) + (order.indexOf(service.id) + 1 || order.length);
   return [...groups.values()].sort((a, b) => rank(a) - rank(b));
-}
-
-function countModels(groups: readonly Group[]): number {
-  return groups.reduce((sum, { models }) => sum + models.length, 0);
 }
 
 function formatJson(groups: readonly Group[]): string {

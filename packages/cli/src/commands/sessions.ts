@@ -9,7 +9,6 @@ import {
   type Session,
   SessionError,
   SessionStore,
-  type SessionSummary,
 } from "@gyre/sessions";
 import { sanitize } from "@gyre/tools";
 import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
@@ -105,14 +104,10 @@ async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
     agoText(session.updatedAt, now),
     sizeText(session.bytes),
     ...(values.all ? [shown(session.cwd) || "(unknown folder)"] : []),
-    formatTitle(session),
+    fit(shown(sessionTitle(session) ?? "(nothing was asked)"), MAX_TITLE_COLUMNS),
   ]);
   for (const row of alignColumns(rows)) io.stdout.write(`${row}\n`);
   return EXIT.done;
-}
-
-function formatTitle(session: SessionSummary): string {
-  return fit(shown(sessionTitle(session) ?? "(nothing was asked)"), MAX_TITLE_COLUMNS);
 }
 
 function shown(text: string): string {

@@ -306,6 +306,11 @@ export const COMMANDS = {
 
 export type CommandName = keyof typeof COMMANDS;
 
+/** Whether a word names a command. A run has none: it is what is meant where none is named. */
+export function isTypedCommand(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name) && name !== "run";
+}
+
 /** What the command line said, by name of the option. */
 export type Values = {
   [K in OptionName]?: (typeof OPTIONS)[K] extends { multiple: true }

@@ -210,7 +210,10 @@ export class KnownFiles {
       const before = known ? await this.#readContent(known, contents) : null;
       const after = contentSeen(seen);
       if (isSameContent(before, after)) {
-        if (seen.kind === "file" || seen.kind === "link") this.#touch(path, seen);
+        // The same content, noted with what the system says of it now.
+        if (known && (seen.kind === "file" || seen.kind === "link")) {
+          this.#set(path, seen, known.source);
+        }
         continue;
       }
       const why = whyNot(before) ?? whyNot(after);
@@ -321,20 +324,10 @@ export class KnownFiles {
     this.#set(path, { kind, mode: readMode(stats), signature: computeSignature(stats) }, source);
   }
 
-  #set(
-    path: string,
-    seen: { kind: "file" | "link"; mode: number; signature: string },
-    source: Source,
-  ): void {
+  #set(path: string, seen: Pick<Known, "kind" | "mode" | "signature">, source: Source): void {
     const { kind, mode, signature } = seen;
     const isRacy = changedAt(signature) > this.#options.now() - RACY_MS;
     this.#known.set(path, { kind, mode, signature, isRacy, source });
-  }
-
-  /** The same content, noted with what the system says of it now. */
-  #touch(path: string, seen: { kind: "file" | "link"; mode: number; signature: string }): void {
-    const known = this.#known.get(path);
-    if (known) this.#set(path, seen, known.source);
   }
 
   async #forget(path: string): Promise<void> {

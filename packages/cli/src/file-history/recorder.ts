@@ -139,7 +139,7 @@ export class FileRecorder implements FileHistory {
   #run(): () => void {
     if (this.#runs++ === 0) void this.#scanBefore(undefined);
     return () => {
-      if (--this.#runs === 0 && this.#isJobRunning()) void this.#scanBefore(undefined);
+      if (--this.#runs === 0 && this.#options.isJobRunning()) void this.#scanBefore(undefined);
     };
   }
 
@@ -167,12 +167,8 @@ export class FileRecorder implements FileHistory {
   /** What changes are attributed to that were made while no call ran. */
   #betweenCalls(): ChangeSource {
     if (this.#active > 0) return { by: "agent" };
-    const didJobRun = this.#wasJobRunning || this.#isJobRunning();
+    const didJobRun = this.#wasJobRunning || this.#options.isJobRunning();
     return didJobRun ? { by: "agent", unsure: JOB_RAN } : { by: "others" };
-  }
-
-  #isJobRunning(): boolean {
-    return this.#options.isJobRunning();
   }
 
   #isFresh(): boolean {
@@ -199,7 +195,7 @@ export class FileRecorder implements FileHistory {
     const found = await known.scanAll(author, this.#closing.signal);
     const endedAt = this.#now();
     this.#lastScan = { endedAt, tookMs: endedAt - startedAt };
-    this.#wasJobRunning = this.#isJobRunning();
+    this.#wasJobRunning = this.#options.isJobRunning();
     return found;
   }
 
@@ -238,8 +234,7 @@ export class FileRecorder implements FileHistory {
   #open(): Promise<Opened> | undefined {
     const session = this.#options.session();
     if (!session) return undefined;
-    this.#opened ??= this.#openFor(session);
-    return this.#opened;
+    return (this.#opened ??= this.#openFor(session));
   }
 
   async #openFor(session: Session): Promise<Opened> {

@@ -25,6 +25,7 @@ const FILE_MODE = 0o600;
 const TEMP_NAME_BYTES = 6;
 
 const pack = promisify(deflateRaw);
+const PACKING = { level: constants.Z_BEST_SPEED };
 const unpack = promisify(inflateRaw);
 
 /** How the store writes. A test gives one that fails. */
@@ -77,7 +78,7 @@ export class HistoryStore {
   async put(bytes: Uint8Array): Promise<string> {
     const hash = computeHash(bytes);
     if (this.#names.has(hash) || this.#names.has(hash + PACKED_SUFFIX)) return hash;
-    const packed = bytes.length < MIN_PACKED_BYTES ? bytes : await packBytes(bytes);
+    const packed = bytes.length < MIN_PACKED_BYTES ? bytes : await pack(bytes, PACKING);
     const isPacked = packed.length < bytes.length;
     if (this.#bytes + packed.length > MAX_STORE_BYTES) {
       throw new Error(`the history has the ${MAX_STORE_BYTES / (1024 * 1024)} MB that it may have`);
@@ -164,10 +165,6 @@ async function find(folder: string): Promise<Found> {
     isTorn: text !== "" && !text.endsWith("\n"),
     isMade: true,
   };
-}
-
-function packBytes(bytes: Uint8Array): Promise<Uint8Array> {
-  return pack(bytes, { level: constants.Z_BEST_SPEED });
 }
 
 export function computeHash(bytes: Uint8Array): string {

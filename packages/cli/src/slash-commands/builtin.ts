@@ -1,4 +1,3 @@
-import { isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { isThinkingLevel, THINKING, THINKING_NAMES } from "../text/choices.ts";
 import { shownLine } from "../text/shown-text.ts";
@@ -192,14 +191,11 @@ function parseNth(rest: string): number {
 
 /** The nth last answer, as the model wrote it. */
 function findAnswer({ harness }: SlashContext, nth: number): string {
-  const answers: string[] = [];
-  for (const message of harness.agent.state.messages.toReversed()) {
-    if (!isLlmMessage(message) || message.role !== "assistant") continue;
-    const answer = textOf(message);
-    if (answer.trim() === "") continue;
-    answers.push(answer);
-    if (answers.length === nth) return answer;
-  }
+  const answers = harness.agent.state.messages
+    .map((message) => (message.role === "assistant" ? textOf(message) : ""))
+    .filter((text) => text.trim() !== "");
+  const answer = answers.at(-nth);
+  if (answer !== undefined) return answer;
   if (answers.length === 0) throw new Error("There is no answer to copy yet.");
   const there =
     answers.length === 1 ? "There is one answer" : `There are ${answers.length} answers`;

@@ -1,4 +1,4 @@
-import type { Choice, CommandPart } from "../conversation/command.ts";
+import { type Choice, type CommandPart, text } from "../conversation/command.ts";
 import type { SettingsSource } from "../settings/load.ts";
 import { isMode, MODE_NAMES, MODES } from "../text/choices.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
@@ -95,10 +95,7 @@ function listRules({ harness, setup }: SlashContext): HeldRule[] {
 
 function rulesPart(rules: readonly HeldRule[]): CommandPart {
   if (rules.length === 0) {
-    return {
-      type: "text",
-      markdown: 'There are no rules: "allow", "ask" and "deny" in the settings make some.',
-    };
+    return text('There are no rules: "allow", "ask" and "deny" in the settings make some.');
   }
   return {
     type: "table",

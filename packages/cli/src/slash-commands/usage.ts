@@ -1,9 +1,4 @@
-import {
-  type AgentMessage,
-  type ContextBreakdown,
-  contextBreakdown,
-  isLlmMessage,
-} from "@gyre/agent";
+import { type AgentMessage, type ContextBreakdown, contextBreakdown } from "@gyre/agent";
 import { addUsage, totalTokens, type Usage } from "@gyre/ai";
 import { type CommandPart, text } from "../conversation/command.ts";
 import { toLlmMessage } from "../conversation/user-command.ts";
@@ -103,7 +98,6 @@ export function sumSpending(messages: readonly AgentMessage[]): Spending {
   let session: Usage = {};
   let prompt: Usage = {};
   for (const message of messages) {
-    if (!isLlmMessage(message)) continue;
     if (message.role === "user") prompt = {};
     if (message.role !== "assistant") continue;
     const { provider, model, usage } = message;

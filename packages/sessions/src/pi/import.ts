@@ -165,11 +165,9 @@ class Import {
 
   /** Version 1 has what it begins with in the header. */
   async begin(header: Fields): Promise<void> {
-    const provider = text(header["provider"]);
-    const id = text(header["modelId"]);
+    const model = readModel(header);
     const thinkingLevel = LEVELS[text(header["thinkingLevel"]) ?? ""];
-    if (!this.#linear || provider === undefined || id === undefined) return;
-    const model = { provider, id };
+    if (!this.#linear || !model) return;
     const place = await this.#set({ model, ...(thinkingLevel && { thinkingLevel }) }, null);
     this.#last = { ...place, model, set: model };
   }
@@ -190,7 +188,7 @@ class Import {
   }
 
   async #entry(fields: Fields | undefined, bytes: Buffer, skip: Skip): Promise<void> {
-    const id = fields && (this.#linear ? this.#nextId() : text(fields["id"]));
+    const id = fields && (this.#linear ? `#${++this.#index}` : text(fields["id"]));
     if (!fields || id === undefined || typeof fields["type"] !== "string") {
       skip("unreadable", "The line is damaged.");
       this.#lose(bytes);
@@ -220,10 +218,6 @@ class Import {
     }
     await this.#settle();
     return { session: this.session, skipped: this.#skipped };
-  }
-
-  #nextId(): string {
-    return `#${++this.#index}`;
   }
 
   #findParent(fields: Fields): Place | null {
@@ -269,10 +263,8 @@ class Import {
       case "compaction":
         return this.#compaction(part);
       case "model_change": {
-        const provider = text(fields["provider"]);
-        const id = text(fields["modelId"]);
-        if (provider === undefined || id === undefined) break;
-        const model = { provider, id };
+        const model = readModel(fields);
+        if (!model) break;
         return { ...(await this.#set({ model }, parent)), model, set: model };
       }
       case "thinking_level_change": {
@@ -493,6 +485,12 @@ const LEVELS: Readonly<Record<string, ThinkingLevel>> = {
 const HEAD_BYTES = 512;
 const ID = /"id":"([^"\\]+)"/;
 const PARENT_ID = /"parentId":"([^"\\]+)"/;
+
+function readModel(fields: Fields): SessionSettings["model"] {
+  const provider = text(fields["provider"]);
+  const id = text(fields["modelId"]);
+  return provider === undefined || id === undefined ? undefined : { provider, id };
+}
 
 /** Milliseconds since 1970: the harness has the number, the coding agent a date in words. */
 function parseTime(value: unknown): number {

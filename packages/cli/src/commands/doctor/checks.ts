@@ -32,9 +32,10 @@ const KILO = 1_000;
 const UNITS = ["bytes", "kB", "MB", "GB", "TB"];
 const PROXY_VARIABLES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] as const;
 
-const ok = (name: string, message: string): Check => ({ name, status: "ok", message });
-const warning = (name: string, message: string): Check => ({ name, status: "warning", message });
-const problem = (name: string, message: string): Check => ({ name, status: "problem", message });
+type MakeCheck = (name: string, message: string) => Check;
+export const ok: MakeCheck = (name, message) => ({ name, status: "ok", message });
+export const warning: MakeCheck = (name, message) => ({ name, status: "warning", message });
+const problem: MakeCheck = (name, message) => ({ name, status: "problem", message });
 
 export function checkNode(version: string): Check {
   const [major = 0, minor = 0] = version.replace(/^v/, "").split(".").map(Number);

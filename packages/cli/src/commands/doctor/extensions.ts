@@ -1,5 +1,6 @@
 import type { McpServerEntry } from "@gyre/tools/mcp";
-import { type Check, withoutSecrets } from "./checks.ts";
+import { type Check, ok, warning, withoutSecrets } from "./checks.ts";
+import type { GuidanceOptions } from "../../guidance/instructions.ts";
 import { configFolder } from "../../settings/file.ts";
 import type { SettingsLayer } from "../../settings/load.ts";
 import type { Settings } from "../../settings/settings.ts";
@@ -102,11 +103,7 @@ async function checkInstructions(place: ExtensionPlace): Promise<Check[]> {
   return orNone(name, [...files.map(({ path }) => ok(name, path)), ...checks]);
 }
 
-function locateGuidance({ cwd, env, home }: ExtensionPlace): {
-  cwd: string;
-  home: string;
-  config: string;
-} {
+function locateGuidance({ cwd, env, home }: ExtensionPlace): Omit<GuidanceOptions, "warn"> {
   return { cwd, home, config: configFolder(env, home) };
 }
 
@@ -118,12 +115,4 @@ function collected(name: string): { checks: Check[]; warn: (text: string) => voi
 
 function orNone(name: string, checks: Check[]): Check[] {
   return checks.length > 0 ? checks : [ok(name, "none")];
-}
-
-function ok(name: string, message: string): Check {
-  return { name, status: "ok", message };
-}
-
-function warning(name: string, message: string): Check {
-  return { name, status: "warning", message };
 }

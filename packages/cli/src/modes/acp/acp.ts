@@ -190,7 +190,7 @@ class AcpServer {
   async #reopen(place: Place & { sessionId: string }, replays: boolean): Promise<Configuration> {
     const { sessionId: id } = place;
     const openFile = async (store: AcpStore): Promise<Session> => {
-      await exactly(store, id);
+      await assertExact(store, id);
       return store.open(id);
     };
     const session = await this.#alone(
@@ -227,7 +227,7 @@ class AcpServer {
 
   async #delete(id: string): Promise<Record<string, never>> {
     const store = await (await this.#loaded()).store();
-    await exactly(store, id);
+    await assertExact(store, id);
     if (this.#sessions.has(id)) await this.#end(id);
     await store.remove(id);
     return {};
@@ -344,11 +344,9 @@ interface Place {
 
 type Configuration = ReturnType<AcpSession["configuration"]>;
 
-/** A session that has this very id, not one that begins with it. */
-async function exactly(store: AcpStore, id: string): Promise<SessionSummary> {
-  const found = await store.find(id);
-  if (found.id !== id) throw RequestError.sessionNotFound(id);
-  return found;
+/** Throws where no session has this very id, but one that begins with it. */
+async function assertExact(store: AcpStore, id: string): Promise<void> {
+  if ((await store.find(id)).id !== id) throw RequestError.sessionNotFound(id);
 }
 
 /** What went wrong, in the protocol's own codes. */
@@ -363,10 +361,13 @@ async function withProtocolErrors<T>(answer: Promise<T>): Promise<T> {
 function requestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
   const message = errorMessage(error);
-  if (isAuth(error)) return RequestError.authRequired({ hint: AUTH_HINT }, message);
+  const exitCode = error instanceof Error && "exitCode" in error ? error.exitCode : undefined;
+  if (error instanceof AcpAuthError || exitCode === EXIT.auth) {
+    return RequestError.authRequired({ hint: AUTH_HINT }, message);
+  }
   const code = errnoOf(error);
   if (code === "not_found") return new RequestError(NOT_FOUND, message);
-  if (error instanceof AcpInvalidError || isUsage(error)) {
+  if (error instanceof AcpInvalidError || exitCode === EXIT.usage) {
     return RequestError.invalidParams(undefined, message);
   }
   return RequestError.internalError(code === undefined ? undefined : { code }, message);
@@ -374,18 +375,6 @@ function requestError(error: unknown): RequestError {
 
 /** The protocol's code for what is not there. */
 const NOT_FOUND = -32_002;
-
-function isAuth(error: unknown): boolean {
-  return error instanceof AcpAuthError || readExitCode(error) === EXIT.auth;
-}
-
-function isUsage(error: unknown): boolean {
-  return readExitCode(error) === EXIT.usage;
-}
-
-function readExitCode(error: unknown): unknown {
-  return error instanceof Error && "exitCode" in error ? error.exitCode : undefined;
-}
 
 function formatInfo(summary: SessionSummary): SessionInfo {
   const title = sessionTitle(summary);

@@ -18,10 +18,12 @@ export function configOptions(
   const current = modelValue(model);
   const isListed = choices.some(({ value }) => value === current);
   const models = isListed ? choices : [{ value: current, name: model.name }, ...choices];
+  const modes = Object.entries(MODES).map(([value, about]) => ({ value, ...about }));
+  const levels = Object.entries(THINKING).map(([value, name]) => ({ value, name }));
   return [
-    select("mode", "Mode", "mode", harness.mode, modeChoices()),
+    select("mode", "Mode", "mode", harness.mode, modes),
     select("model", "Model", "model", current, models),
-    select("thinking", "Thinking", "thought_level", harness.agent.state.thinkingLevel, thinking()),
+    select("thinking", "Thinking", "thought_level", harness.agent.state.thinkingLevel, levels),
   ];
 }
 
@@ -39,12 +41,4 @@ function select(
   options: readonly SessionConfigSelectOption[],
 ): SessionConfigOption {
   return { type: "select", id, name, category, currentValue, options: [...options] };
-}
-
-function modeChoices(): SessionConfigSelectOption[] {
-  return Object.entries(MODES).map(([value, about]) => ({ value, ...about }));
-}
-
-function thinking(): SessionConfigSelectOption[] {
-  return Object.entries(THINKING).map(([value, name]) => ({ value, name }));
 }

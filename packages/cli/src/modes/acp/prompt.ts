@@ -5,13 +5,12 @@ import type { ImageContent, TextContent } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
 import { parseCommand } from "../../conversation/command.ts";
 import type { PromptRequest } from "../../harness/harness.ts";
-
-/** A block that an agent of these capabilities is not sent. */
-export class UnusableContentError extends Error {}
+import { AcpInvalidError } from "./error.ts";
 
 /**
  * What an editor's user asks, as a model reads it: text and links in their order, then the
- * content that came along, marked as data. Throws `UnusableContentError`.
+ * content that came along, marked as data. Throws `AcpInvalidError` for a block that an agent of
+ * these capabilities is not sent.
  */
 export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
   let text = "";
@@ -37,14 +36,14 @@ export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): Promp
         } else if (resource.mimeType?.startsWith("image/")) {
           images.push({ type: "image", data: resource.blob, mimeType: resource.mimeType });
         } else {
-          throw new UnusableContentError(
+          throw new AcpInvalidError(
             `"${name}" is neither text nor an image (${resource.mimeType ?? "no type given"}).`,
           );
         }
         break;
       }
       case "audio":
-        throw new UnusableContentError("Audio is not understood. Send text or images.");
+        throw new AcpInvalidError("Audio is not understood. Send text or images.");
     }
   }
   return {

@@ -11,7 +11,7 @@ import type {
   StopReason,
 } from "@agentclientprotocol/sdk";
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
-import { addUsage, totalTokens, type Usage } from "@gyre/ai";
+import { addUsage, toRecord, totalTokens, type Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
 import type { McpServerEntry } from "@gyre/tools/mcp";
@@ -20,7 +20,7 @@ import { configOptions, modeState } from "./config.ts";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpFolder } from "./host.ts";
 import { permissionOptions } from "./permission.ts";
-import { findCommand, parsePrompt, UnusableContentError } from "./prompt.ts";
+import { findCommand, parsePrompt } from "./prompt.ts";
 import { proposedContent, createCallView } from "./tool-call.ts";
 import { createPlan, Updates } from "./updates.ts";
 import { isMode, isThinkingLevel, type ModelChoice } from "../../text/choices.ts";
@@ -250,7 +250,8 @@ export class AcpSession {
     if (result && result.prompt === undefined) {
       return { stopReason: turn.signal.aborted ? "cancelled" : "end_turn" };
     }
-    const request = result?.prompt === undefined ? this.#request(blocks) : { text: result.prompt };
+    const request =
+      result?.prompt === undefined ? parsePrompt(blocks, this.cwd) : { text: result.prompt };
     if (this.#title === undefined) await this.#sendTitle(request.text);
     try {
       const outcome = await this.#harness.prompt(request);
@@ -260,15 +261,6 @@ export class AcpSession {
       throw error;
     } finally {
       await this.#updates.closeCalls();
-    }
-  }
-
-  #request(blocks: readonly ContentBlock[]): ReturnType<typeof parsePrompt> {
-    try {
-      return parsePrompt(blocks, this.cwd);
-    } catch (error) {
-      if (error instanceof UnusableContentError) throw new AcpInvalidError(error.message);
-      throw error;
     }
   }
 
@@ -459,7 +451,6 @@ function plannedIn(message: AgentMessage): Todo[] | undefined {
 }
 
 function isTodo(value: unknown): value is Todo {
-  if (typeof value !== "object" || value === null) return false;
-  const { content, status } = value as Record<string, unknown>;
+  const { content, status } = toRecord(value);
   return typeof content === "string" && /^(?:pending|in_progress|done)$/.test(String(status));
 }

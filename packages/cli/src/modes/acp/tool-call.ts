@@ -10,6 +10,7 @@ import type { UserContent } from "@gyre/ai";
 import { findPresentation } from "@gyre/tools/catalog";
 
 type Args = Readonly<Record<string, unknown>>;
+type Result = Pick<AgentToolResult, "content" | "details">;
 
 /** Of a title. Editors show it on one line. */
 const MAX_TITLE_CHARS = 200;
@@ -80,7 +81,7 @@ export type TextNow = (path: string) => string | undefined;
  */
 export function createContent(
   tool: string,
-  result: Pick<AgentToolResult, "content" | "details">,
+  result: Result,
   cwd: string,
   before: TextNow = () => undefined,
   after: TextNow = () => undefined,
@@ -111,21 +112,14 @@ function fenced(text: string): string {
 }
 
 /** Where the first change is by now, for editors that follow. */
-export function changedLocations(
-  tool: string,
-  result: Pick<AgentToolResult, "content" | "details">,
-  cwd: string,
-): ToolCallLocation[] {
+export function changedLocations(tool: string, result: Result, cwd: string): ToolCallLocation[] {
   return readChanges(tool, result).map(({ path, movedTo, firstLine }) => ({
     path: absolute(movedTo ?? path, cwd),
     ...(firstLine !== undefined && { line: firstLine }),
   }));
 }
 
-function readChanges(
-  tool: string,
-  result: Pick<AgentToolResult, "content" | "details">,
-): readonly FileChange[] {
+function readChanges(tool: string, result: Result): readonly FileChange[] {
   return present(() => findPresentation(tool)?.summarize?.(result).changes) ?? [];
 }
 
@@ -182,16 +176,10 @@ export function proposedContent(
   const proposal = present(() => findPresentation(tool)?.proposal?.(args));
   switch (proposal?.type) {
     case "write": {
-      const { path, newText } = proposal;
-      const oldText = before(path);
-      return [
-        {
-          type: "diff",
-          path: absolute(path, cwd),
-          newText,
-          ...(oldText !== undefined && { oldText }),
-        },
-      ];
+      const path = absolute(proposal.path, cwd);
+      const { newText } = proposal;
+      const oldText = before(proposal.path);
+      return [{ type: "diff", path, newText, ...(oldText !== undefined && { oldText }) }];
     }
     case "edit":
       return proposal.edits.map((edit) => ({

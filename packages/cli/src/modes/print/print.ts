@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { type AgentEvent, listCalls, isLlmMessage } from "@gyre/agent";
-import { errnoOf, errorMessage, textOf, type ToolCall } from "@gyre/ai";
+import { type AgentEvent, listCalls } from "@gyre/agent";
+import { errnoOf, errorMessage, textOf } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
@@ -137,7 +137,11 @@ async function run(
   const abort = (): void => harness.agent.abort();
   stop.signal.addEventListener("abort", abort);
   if (stop.signal.aborted) throw createInterruption(io.signal);
-  const outcome = await runPrompt(harness, text, output);
+  // Without a prompt, what was cut off is resumed.
+  const outcome =
+    text === ""
+      ? await harness.resume(output?.schema)
+      : await harness.prompt({ text, ...(output && { output: output.schema }) });
   if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
   stop.signal.removeEventListener("abort", abort);
   const exitCode = chooseExitCode(outcome, harness, job);
@@ -151,17 +155,6 @@ async function run(
   progress.end(harness.mode);
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
   return exitCode;
-}
-
-/** Without a prompt, what was cut off is resumed. */
-function runPrompt(
-  harness: Harness,
-  text: string,
-  output: AnswerSchema | undefined,
-): Promise<Outcome> {
-  return text === ""
-    ? harness.resume(output?.schema)
-    : harness.prompt({ text, ...(output && { output: output.schema }) });
 }
 
 function opening({ agent, model, mode, session, toolset }: Harness): object {
@@ -231,10 +224,7 @@ function isCutShort({ end: { finalMessage } }: Outcome): boolean {
  * What it tried over and over is at last not even asked about.
  */
 function lastWasDenied({ end }: Outcome, { denied }: Harness): boolean {
-  const calls: ToolCall[] = [];
-  for (const message of end.messages) {
-    if (isLlmMessage(message) && message.role === "assistant") calls.push(...listCalls(message));
-  }
+  const calls = end.messages.flatMap((each) => (each.role === "assistant" ? listCalls(each) : []));
   const last = calls.at(-1);
   const refused = new Set(denied.map(({ toolCallId }) => toolCallId));
   return calls.some(
@@ -333,23 +323,19 @@ const KINDS: Readonly<Record<ExitCode, string>> = {
   [EXIT.interrupted]: "interrupted",
 };
 
-/** Whether a hook did not let the prompt through. */
-function isBlocked(error: unknown): boolean {
-  const cause = error instanceof ExitError ? error.cause : undefined;
-  return errnoOf(cause) === "prompt_blocked";
-}
-
 /** For what went wrong before there was anything to run. */
 function earlyResult(error: unknown, durationMs: number): Result {
   const exitCode =
     error instanceof ExitError || error instanceof UsageError ? error.exitCode : EXIT.failed;
   const message = errorMessage(error);
+  // Whether a hook did not let the prompt through.
+  const isBlocked = error instanceof ExitError && errnoOf(error.cause) === "prompt_blocked";
   return {
     type: "result",
     ok: false,
     exitCode,
     text: "",
-    error: { kind: isBlocked(error) ? "blocked" : (KINDS[exitCode] ?? "unknown"), message },
+    error: { kind: isBlocked ? "blocked" : (KINDS[exitCode] ?? "unknown"), message },
     stop: "error",
     turns: 0,
     usage: {},

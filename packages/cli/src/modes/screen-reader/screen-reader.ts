@@ -104,7 +104,8 @@ class ScreenReaderProgram {
       this.#terminal.close();
       await this.#opener.closeSoon(begun);
       if (failure !== undefined) throw failure;
-      this.#sayGoodbye();
+      const { resumeHint } = this.#opener;
+      this.#terminal.line(resumeHint === undefined ? "Goodbye." : `To come back: ${resumeHint}`);
       return code;
     } finally {
       unhandle?.();
@@ -155,29 +156,19 @@ class ScreenReaderProgram {
   /** Says where it is, and what was said last. */
   #shown(harness: Harness | undefined): void {
     if (!harness) return;
-    this.#sayWhere(harness);
-    this.#events.replay(harness.agent.state.messages);
-  }
-
-  /** What it begins with. */
-  #sayWhere({ model, toolset }: Harness): void {
+    const { agent, model, toolset } = harness;
     const folder = shownLine(toolset.env.workspace.root);
     const { trust: found } = this.#opener;
     const trust = found === "nothing to trust" ? "" : `, which is ${found}`;
     this.#terminal.line(
       `This is gyre ${version()} with ${shownLine(model.name)} in ${folder}${trust}. /help lists the commands.`,
     );
+    this.#events.replay(agent.state.messages);
   }
 
   async #reopen(request: OpenRequest): Promise<void> {
     const { edit, harness } = await this.#opener.reopen(request);
     this.#shown(harness);
     if (edit !== undefined) this.#conversation?.edit(edit);
-  }
-
-  /** How to resume the session. */
-  #sayGoodbye(): void {
-    const { resumeHint } = this.#opener;
-    this.#terminal.line(resumeHint === undefined ? "Goodbye." : `To come back: ${resumeHint}`);
   }
 }
