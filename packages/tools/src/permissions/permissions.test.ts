@@ -250,6 +250,7 @@ describe("asking", () => {
     const [request] = requests;
     expect(request).toMatchObject({ callId: "c1", tool: "shell", args: { command: "ls" } });
     expect(request?.reason).toBe('In mode "ask" "run" is asked about.');
+    expect(request?.byMode).toEqual({ mode: "ask", about: "run", notes: [] });
     expect(request?.access?.summary).toBe("Run ls ␛[2K<U+202E>␊x");
     expect(request?.access?.targets).toEqual(["ls ␛[2K<U+202E>"]);
     expect(request?.fingerprint).toMatch(/^[0-9a-f]{64}$/);

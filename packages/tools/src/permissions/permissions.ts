@@ -47,12 +47,23 @@ export interface ApprovalRequest {
   access?: Access;
   /** Why it is asked about. */
   reason: string;
+  /** The parts of `reason`, where the mode alone asks. */
+  byMode?: QuestionOfMode;
   /** Of tool, arguments and all that `access` says: what is approved is exactly this. */
   fingerprint: string;
   /** Fires when the answer does not matter any more. */
   signal?: AbortSignal;
   /** The call that this one is made for. */
   parentId?: string;
+}
+
+/** A mode does not allow what a call does, and no rule does. */
+export interface QuestionOfMode {
+  mode: PermissionMode;
+  /** The kind of access, or the tool where that is not known. */
+  about: string;
+  /** What makes it more delicate: sentences that are safe to show. */
+  notes: readonly string[];
 }
 
 /** What a person says to an `ApprovalRequest`. */
@@ -209,7 +220,7 @@ class Guard {
         // Looked at again after each answer: a link may lead elsewhere by now.
         const inspected = await this.#inspect(call);
         seen.inspected = inspected;
-        const { effect, reason } = this.#evaluate(inspected);
+        const { effect, reason, byMode } = this.#evaluate(inspected);
         const { fingerprint } = inspected;
         asked ||= approved !== undefined;
         if (effect !== "ask") return { effect, reason, asked };
@@ -219,7 +230,9 @@ class Guard {
         if (asks >= MAX_ASKS) {
           return { effect: "deny", reason: "what it would do changes all the time.", asked };
         }
-        const why = approved ? `It has changed since it was approved. ${reason}` : reason;
+        const why = approved
+          ? { reason: `It has changed since it was approved. ${reason}` }
+          : { reason, ...(byMode && { byMode }) };
         const answer = await this.#ask(call, inspected, why);
         if ("effect" in answer) return { ...answer, asked: asked || answer.effect === "deny" };
         approved = answer;
@@ -282,7 +295,7 @@ class Guard {
     return now;
   }
 
-  #evaluate(inspected: InspectedCall, rules: Rules = this.#rules): Verdict {
+  #evaluate(inspected: InspectedCall, rules: Rules = this.#rules): Verdict & Why {
     const { access, subject, files, advice, isFetch } = inspected;
     const mode = this.#mode();
     const { kind } = subject;
@@ -316,7 +329,7 @@ class Guard {
     if (mode === "auto-edit" && kind === "write" && access?.targets.every(isInside)) {
       return allow('In mode "auto-edit" files of the workspace are changed.');
     }
-    return ask(explainQuestion(inspected, mode));
+    return { effect: "ask", ...explainQuestion(inspected, mode) };
   }
 
   #evaluateFull({ commands }: Subject): Verdict {
@@ -344,11 +357,8 @@ class Guard {
     return all ? found : undefined;
   }
 
-  async #ask(
-    call: ToolInvocation,
-    inspected: InspectedCall,
-    reason: string,
-  ): Promise<Approved | Asked> {
+  async #ask(call: ToolInvocation, inspected: InspectedCall, why: Why): Promise<Approved | Asked> {
+    const { reason } = why;
     const { ask, headless } = this.#options;
     const { toolCall, tool, parentId, signal } = call;
     const { fingerprint } = inspected;
@@ -375,7 +385,7 @@ class Guard {
       callId: toolCall.id,
       tool: tool.name,
       args: structuredClone(call.args),
-      reason,
+      ...why,
       signal,
       ...(parentId !== undefined && { parentId }),
     };
@@ -438,6 +448,8 @@ interface InspectedCall {
   isFetch: boolean;
 }
 
+type Why = Pick<ApprovalRequest, "reason" | "byMode">;
+
 interface Approved {
   fingerprint: string;
   reason: string;
@@ -499,23 +511,22 @@ async function splitCommands(commands: readonly string[]): Promise<CommandParts[
 }
 
 /** Why a call is asked about that no rule allows. */
-function explainQuestion(
-  { subject, files, sandboxed }: InspectedCall,
-  mode: PermissionMode,
-): string {
+function explainQuestion({ subject, files, sandboxed }: InspectedCall, mode: PermissionMode): Why {
   const { kind, commands } = subject;
-  const base = `In mode "${mode}" ${kind === undefined ? `"${subject.tool}"` : `"${kind}"`} is asked about.`;
-  if (kind !== "run") return base;
+  const about = kind ?? subject.tool;
+  const base = `In mode "${mode}" "${about}" is asked about.`;
+  if (kind !== "run") return { reason: base, byMode: { mode, about, notes: [] } };
   const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
   const escape = commands.flatMap(({ parts }) => parts).find((part) => part.escape)?.escape?.why;
   const file = files.find((each) => !each.subject)?.shown;
-  return [
-    base,
+  const notes = [
     ...(unclear === undefined ? [] : [unclear]),
     ...(escape === undefined ? [] : [`${escape}.`]),
     ...(file === undefined ? [] : [`It opens "${file}".`]),
     ...(sandboxed ? [] : ["There is no sandbox around it."]),
-  ].join(" ");
+  ];
+  const safe = notes.map((note) => sanitize(note, SHOWN));
+  return { reason: [base, ...notes].join(" "), byMode: { mode, about, notes: safe } };
 }
 
 const SHOWN = { keepNewlines: false, exact: true } as const;

@@ -49,7 +49,7 @@ async function asked(
   request: ApprovalRequest,
   { terminal, rule, cwd, now, textNow = createTextReader(cwd) }: LinePermissionOptions,
 ): Promise<ApprovalAnswer> {
-  const { access, reason, signal, tool } = request;
+  const { access, signal, tool } = request;
   const left: ApprovalAnswer = { allow: false, reason: INTERRUPTED };
   if (signal?.aborted) return left;
   const preview = createPreview(request, textNow);
@@ -60,7 +60,7 @@ async function asked(
   for (const line of short) terminal.line(line);
   if (access?.unsandboxed) terminal.line("Careful: it runs outside of the sandbox.");
   if (access?.destructive) terminal.line("Careful: it cannot be undone.");
-  terminal.line(safeLine(reasonText(reason)));
+  terminal.line(safeLine(reasonText(request)));
   if (preview.type === "diff" && preview.problem !== undefined) {
     terminal.line(safeLine(preview.problem));
   }

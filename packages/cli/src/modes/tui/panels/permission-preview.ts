@@ -177,14 +177,13 @@ const KINDS: Readonly<Record<string, string>> = {
   network: "Using the network",
   agent: "Starting an agent",
 };
-const BY_MODE = /^In mode "([\w-]+)" "([^"\n]+)" is asked about\./;
 
 /** The reason of the question as a sentence. It is not sanitized yet. */
-export function reasonText(reason: string): string {
-  return reason.replace(BY_MODE, (_, mode: string, kind: string) => {
-    const what = Object.hasOwn(KINDS, kind) ? KINDS[kind] : `The tool ${kind}`;
-    return `${what} is asked about in mode ${mode}.`;
-  });
+export function reasonText({ reason, byMode }: Pick<ApprovalRequest, "reason" | "byMode">): string {
+  if (!byMode) return reason;
+  const { mode, about, notes } = byMode;
+  const what = Object.hasOwn(KINDS, about) ? KINDS[about] : `The tool ${about}`;
+  return [`${what} is asked about in mode ${mode}.`, ...notes].join(" ");
 }
 
 /** The changes of edits in a file; where the exact old text is not found, each edit alone. */

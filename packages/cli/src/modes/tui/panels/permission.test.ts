@@ -26,6 +26,7 @@ function shellRequest(command: string, more: Partial<ApprovalRequest> = {}): App
     args: { command },
     access: { kind: "run", targets: [command], summary: `Run ${command}` },
     reason: 'In mode "ask" "run" is asked about.',
+    byMode: { mode: "ask", about: "run", notes: [] },
     fingerprint: "print",
     ...more,
   };
@@ -368,15 +369,21 @@ describe("the rule of an answer", () => {
 
 describe("the reason", () => {
   it.each([
-    ['In mode "ask" "write" is asked about.', "Writing files is asked about in mode ask."],
+    ["write", [], "Writing files is asked about in mode ask."],
     [
-      'In mode "ask" "run" is asked about. There is no sandbox around it.',
+      "run",
+      ["There is no sandbox around it."],
       "Running commands is asked about in mode ask. There is no sandbox around it.",
     ],
-    ['In mode "ask" "mcp__x__y" is asked about.', "The tool mcp__x__y is asked about in mode ask."],
-    ["A rule wants it.", "A rule wants it."],
-  ])("is said as a person would: %s", (reason, expected) => {
-    expect(reasonText(reason)).toBe(expected);
+    ["mcp__x__y", [], "The tool mcp__x__y is asked about in mode ask."],
+  ])("is said as a person would: %s", (about, notes, expected) => {
+    const byMode = { mode: "ask", about, notes } as const;
+    expect(reasonText({ reason: "", byMode })).toBe(expected);
+  });
+
+  it("that is no mode's stays as it is", () => {
+    const reason = 'In mode "ask" "write" is asked about.';
+    expect(reasonText({ reason })).toBe(reason);
   });
 });
 

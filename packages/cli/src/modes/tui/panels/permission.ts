@@ -165,7 +165,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 
   /** The question, warnings, the summary and the reason. Leaves rows for the preview. */
   #head(columns: number, room: number): Row[] {
-    const { access, reason } = this.#request;
+    const { access } = this.#request;
     const { dim, strong, warning } = this.#theme;
     const title = row(this.#title(columns), strong);
     const problem = this.#preview.type === "diff" ? this.#preview.problem : undefined;
@@ -175,7 +175,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
       ...(access?.destructive ? ["! It cannot be undone."] : []),
     ].flatMap((text) => wrapText(text, columns, warning));
     const about = this.#isSummaryInBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
-    const why = wrapText(safeLine(reasonText(reason)), columns, dim);
+    const why = wrapText(safeLine(reasonText(this.#request)), columns, dim);
     const all = [
       title,
       ...warnings,
