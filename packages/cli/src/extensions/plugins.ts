@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import type { AgentTool } from "@gyre/agent";
-import { type Clock, systemClock, errorMessage } from "@gyre/ai";
+import { type Clock, systemClock, errorMessage, toRecord } from "@gyre/ai";
 import type { GyrePlugin } from "@gyre/tools";
 import { CommandRegistry } from "./command-registry.ts";
 import { openStage, type Registered } from "./plugin-api.ts";
@@ -92,15 +92,9 @@ function importModule(url: string): Promise<unknown> {
 
 function pluginIn(module: unknown): GyrePlugin {
   const isPlugin = (value: unknown): value is GyrePlugin =>
-    typeof value === "object" &&
-    value !== null &&
-    "registerTools" in value &&
-    typeof value.registerTools === "function";
+    typeof toRecord(value)["registerTools"] === "function";
   if (isPlugin(module)) return module;
-  const given =
-    typeof module === "object" && module !== null && "default" in module
-      ? module.default
-      : undefined;
+  const given = toRecord(module)["default"];
   if (isPlugin(given)) return given;
   throw new PluginError("it exports no function registerTools");
 }

@@ -108,22 +108,23 @@ async function take<K extends SettingName>(
     const { shownBriefly } = await import("./shown.ts");
     return [`${key} is ${shownBriefly(value)}, but must be ${kind.allowed}.`];
   }
+  const wrong = await findProblems(key, value);
+  if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+  settings[key] = from ? from(value, folder, home) : value;
+  return [];
+}
+
+/** What is wrong inside of a value that has the right type. */
+async function findProblems(key: SettingName, value: unknown): Promise<readonly string[]> {
   if (key === "models" && SETTINGS.models.kind.is(value)) {
-    const { modelProblems } = await import("./models.ts");
-    const wrong = modelProblems(value);
-    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+    return (await import("./models.ts")).modelProblems(value);
   }
   if (key === "mcp" && SETTINGS.mcp.kind.is(value)) {
-    const { mcpProblems } = await import("./mcp.ts");
-    const wrong = mcpProblems(value);
-    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+    return (await import("./mcp.ts")).mcpProblems(value);
   }
   if (key === "hooks" && SETTINGS.hooks.kind.is(value)) {
-    const { hookProblems } = await import("./hooks.ts");
-    const wrong = hookProblems(value);
-    if (wrong.length > 0) return wrong.map((text) => `${key}: ${text}.`);
+    return (await import("./hooks.ts")).hookProblems(value);
   }
-  settings[key] = from ? from(value, folder, home) : value;
   return [];
 }
 

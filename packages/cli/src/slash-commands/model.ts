@@ -1,5 +1,5 @@
 import type { Choice } from "../conversation/command.ts";
-import { type ModelChoice, modelValue } from "../text/choices.ts";
+import { type ModelChoice, modelValue, withCurrentModel } from "../text/choices.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
 /** Shown where a change makes the next requests begin differently. */
@@ -33,12 +33,8 @@ async function chooseModel(context: SlashContext, current: string): Promise<stri
   return context.choose({ title: "Which model?", choices, start, filter: true });
 }
 
-/** The models that can be chosen, with the one that is set. */
 async function listModels({ harness, models }: SlashContext): Promise<readonly ModelChoice[]> {
-  const usable = await models();
-  const value = modelValue(harness.model);
-  const isListed = usable.some((model) => model.value === value);
-  return isListed ? usable : [{ value, name: harness.model.name }, ...usable];
+  return withCurrentModel(await models(), harness.model);
 }
 
 function toChoice({ value, name }: ModelChoice): Choice<string> & { detail: string } {

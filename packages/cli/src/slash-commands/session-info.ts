@@ -1,11 +1,10 @@
-import { isLlmMessage } from "@gyre/agent";
-import { addUsage, type Usage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { asCode } from "../text/markdown-text.ts";
 import { sizeText, timeText } from "../text/session-text.ts";
 import { oneLine } from "../text/shown-text.ts";
 import { usageDetails } from "../text/usage-text.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
+import { sumSpending } from "./usage.ts";
 
 /** `/session`: which one this is, and how much is in it. */
 export const sessionCommand: SlashCommand = {
@@ -49,18 +48,7 @@ function sessionText(session: Session, { harness, setup }: SlashContext): string
     `- started: ${timeText(header.createdAt)}`,
     ...(origin === undefined ? [] : [`- made from: ${asCode(origin)}`]),
     `- messages: ${onBranch}${elsewhere > 0 ? `, and ${elsewhere} on other branches` : ""}`,
-    `- tokens: ${usageDetails(usageIn(harness))}`,
+    `- tokens: ${usageDetails(sumSpending(harness.agent.state.messages).session)}`,
     `- open it in a terminal: ${asCode(`gyre --resume ${header.id}`)}`,
   ].join("\n");
-}
-
-/** What the answers that the model still sees have used. */
-function usageIn({ agent }: SlashContext["harness"]): Usage {
-  let usage: Usage = {};
-  for (const message of agent.state.messages) {
-    if (isLlmMessage(message) && message.role === "assistant") {
-      usage = addUsage(usage, message.usage);
-    }
-  }
-  return usage;
 }

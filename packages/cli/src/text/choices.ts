@@ -41,6 +41,13 @@ export function isThinkingLevel(value: string): value is ThinkingLevel {
   return Object.hasOwn(THINKING, value);
 }
 
+/** The choices with the model that is set, if it is not among them. */
+export function withCurrentModel(choices: readonly ModelChoice[], model: Model): ModelChoice[] {
+  const value = modelValue(model);
+  const isListed = choices.some((choice) => choice.value === value);
+  return isListed ? [...choices] : [{ value, name: model.name }, ...choices];
+}
+
 /** What a model is called by. */
 export function modelValue({ provider, id }: Pick<Model, "provider" | "id">): string {
   return `${provider}/${id}`;

@@ -4,7 +4,13 @@ import type {
   SessionModeState,
 } from "@agentclientprotocol/sdk";
 import type { PermissionMode } from "@gyre/tools";
-import { type ModelChoice, MODES, modelValue, THINKING } from "../../text/choices.ts";
+import {
+  type ModelChoice,
+  MODES,
+  modelValue,
+  THINKING,
+  withCurrentModel,
+} from "../../text/choices.ts";
 import type { Harness } from "../../harness/harness.ts";
 
 export type ConfigId = "model" | "mode" | "thinking";
@@ -14,15 +20,12 @@ export function configOptions(
   harness: Pick<Harness, "agent" | "mode" | "model">,
   choices: readonly ModelChoice[],
 ): SessionConfigOption[] {
-  const { model } = harness;
-  const current = modelValue(model);
-  const isListed = choices.some(({ value }) => value === current);
-  const models = isListed ? choices : [{ value: current, name: model.name }, ...choices];
+  const models = withCurrentModel(choices, harness.model);
   const modes = Object.entries(MODES).map(([value, about]) => ({ value, ...about }));
   const levels = Object.entries(THINKING).map(([value, name]) => ({ value, name }));
   return [
     select("mode", "Mode", "mode", harness.mode, modes),
-    select("model", "Model", "model", current, models),
+    select("model", "Model", "model", modelValue(harness.model), models),
     select("thinking", "Thinking", "thought_level", harness.agent.state.thinkingLevel, levels),
   ];
 }
