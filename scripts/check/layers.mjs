@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, existsSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { readModule } from "./imports.mjs";
-import { listPackages } from "../shared/workspace.mjs";
+import { listPackages, packageName } from "../shared/workspace.mjs";
 
 /**
  * @typedef {import("../shared/workspace.mjs").Package} Package
@@ -89,12 +89,7 @@ function checkPackage(root, at, packages) {
       problems.push(`${place(line)}: uses Node's global ${name} in code for browsers`);
     }
   }
-  const { dependencies, peerDependencies, optionalDependencies } = at.manifest;
-  for (const name of Object.keys({
-    ...dependencies,
-    ...peerDependencies,
-    ...optionalDependencies,
-  })) {
+  for (const name of Object.keys(collectDeclared(at.manifest))) {
     if (imported.has(name) || isBroughtAlong(name, at, packages)) continue;
     problems.push(
       `packages/${at.room}/package.json: declares ${name}, which nothing in src imports`,
@@ -215,6 +210,11 @@ function isBroughtAlong(name, { manifest }, packages) {
   );
 }
 
+/** What is installed along with a package. @param {Package["manifest"]} manifest */
+function collectDeclared({ dependencies, peerDependencies, optionalDependencies }) {
+  return { ...dependencies, ...peerDependencies, ...optionalDependencies };
+}
+
 /**
  * Types that are gone in what is built may come from a devDependency, and so may all that
  * is part of the bundle that is published.
@@ -224,16 +224,10 @@ function isBroughtAlong(name, { manifest }, packages) {
  * @param {Package} at
  */
 function checkDeclared(name, typeOnly, { room, manifest }) {
-  const { dependencies, peerDependencies, optionalDependencies, devDependencies } = manifest;
-  const declared = { ...dependencies, ...peerDependencies, ...optionalDependencies };
   const isBuiltIn = typeOnly || manifest.bundled === true;
-  if (name in declared || (isBuiltIn && name in (devDependencies ?? {}))) return undefined;
+  if (name in collectDeclared(manifest)) return undefined;
+  if (isBuiltIn && name in (manifest.devDependencies ?? {})) return undefined;
   return `imports ${name}, which packages/${room}/package.json does not declare`;
-}
-
-/** @param {string} specifier */
-function packageName(specifier) {
-  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
 /**

@@ -240,40 +240,32 @@ const PICTURES = {
     return drawn;
   },
   async "terminal-permission"(program) {
-    const [columns, rows] = [84, 24];
-    return still(
-      program,
-      { script: STORY, columns, rows },
-      "gyre asks before it edits",
-      async (run) => {
-        ask(run, QUESTION);
-        await run.until("Allow edit cart.js?");
-      },
-    );
+    const options = { script: STORY, columns: 84, rows: 24 };
+    return still(program, options, "gyre asks before it edits", async (run) => {
+      ask(run, QUESTION);
+      await run.until("Allow edit cart.js?");
+    });
   },
   async "terminal-tree"(program) {
-    const [columns, rows] = [84, 20];
-    const script = ["It adds prices.", "Two: one of them fails.", "In cart.js, line 2."].map(
-      (say) => ({
-        say,
-      }),
-    );
-    return still(program, { script, columns, rows }, "A session as a tree", async (run) => {
-      for (const [nth, { say }] of script.entries()) {
-        ask(
-          run,
-          ["What does total do?", "How many tests are there?", "Where is the fault?"][nth] ?? "",
-        );
-        await idle(run, say);
+    const answers = {
+      "What does total do?": "It adds prices.",
+      "How many tests are there?": "Two: one of them fails.",
+      "Where is the fault?": "In cart.js, line 2.",
+    };
+    const script = Object.values(answers).map((say) => ({ say }));
+    const options = { script, columns: 84, rows: 20 };
+    return still(program, options, "A session as a tree", async (run) => {
+      for (const [question, answer] of Object.entries(answers)) {
+        ask(run, question);
+        await idle(run, answer);
       }
       run.press("escape", "escape");
       await run.until("● here");
     });
   },
   async "terminal-narrow"(program) {
-    const [columns, rows] = [40, 24];
-    const script = STORY.slice(-1);
-    return still(program, { script, columns, rows }, "gyre in 40 columns", async (run) => {
+    const options = { script: STORY.slice(-1), columns: 40, rows: 24 };
+    return still(program, options, "gyre in 40 columns", async (run) => {
       ask(run, "What was wrong?");
       await idle(run, "const { price, count = 1 }");
     });

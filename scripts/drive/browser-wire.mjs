@@ -103,7 +103,7 @@ export async function exampleInPages(browser, root) {
     await cutAt(page, "10 11 12", problems);
     await cutAt(page, "40 41 42", problems);
     await waitForIdle(page);
-    expectConversation(problems, await readConversation(page), [HELLO, answer], "two cuts");
+    await expectConversation(problems, page, [HELLO, answer], "two cuts");
     const shown = await seen();
     if (shown.length < MIN_STEPS) problems.push(`the answer came in ${shown.length} steps`);
     const wrong = shown.find((text) => !answer.startsWith(text));
@@ -124,20 +124,10 @@ export async function exampleInPages(browser, root) {
     if (!/1 2 3.* \[Stopped\]$/.test(stopped)) problems.push(`stopped: ${stopped}`);
 
     const second = await openPage(context, address, problems);
-    expectConversation(
-      problems,
-      await readConversation(second),
-      conversation,
-      "a second page was opened",
-    );
+    await expectConversation(problems, second, conversation, "a second page was opened");
     await second.reload();
     await waitForReady(second);
-    expectConversation(
-      problems,
-      await readConversation(second),
-      conversation,
-      "it was loaded again",
-    );
+    await expectConversation(problems, second, conversation, "it was loaded again");
     return {
       problems,
       figures: [`${conversation.length} messages, ${shown.length} steps over two cuts`],
@@ -185,13 +175,23 @@ async function startExample(root) {
 async function openPage(context, address, problems) {
   const page = await context.newPage();
   page.setDefaultTimeout(STEP_MS);
+  collectErrors(page, problems);
+  await page.goto(address);
+  await waitForReady(page);
+  return page;
+}
+
+/**
+ * Adds what goes wrong in a page from now on.
+ *
+ * @param {Page} page
+ * @param {string[]} problems
+ */
+export function collectErrors(page, problems) {
   page.on("pageerror", (error) => problems.push(`the page: ${error.message}`));
   page.on("console", (message) => {
     if (message.type() === "error") problems.push(`the console: ${message.text()}`);
   });
-  await page.goto(address);
-  await waitForReady(page);
-  return page;
 }
 
 /**
@@ -278,11 +278,12 @@ function readConversation(page) {
 
 /**
  * @param {string[]} problems
- * @param {readonly string[]} conversation
+ * @param {Page} page
  * @param {readonly string[]} expected
  * @param {string} after
  */
-function expectConversation(problems, conversation, expected, after) {
-  const [got, wanted] = [JSON.stringify(conversation), JSON.stringify(expected)];
+async function expectConversation(problems, page, expected, after) {
+  const got = JSON.stringify(await readConversation(page));
+  const wanted = JSON.stringify(expected);
   if (got !== wanted) problems.push(`after ${after} there is ${got} instead of ${wanted}`);
 }

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { entriesInPage, exampleInPages } from "./browser-wire.mjs";
+import { collectErrors, entriesInPage, exampleInPages } from "./browser-wire.mjs";
 import { bundleForBrowser } from "../release/bundle.mjs";
 import { runParts } from "../shared/parts.mjs";
 
@@ -149,10 +149,7 @@ async function main(executablePath) {
     page.setDefaultTimeout(TIMEOUT_MS);
     /** @type {string[]} */
     const problems = [];
-    page.on("pageerror", (error) => problems.push(`the page: ${error.message}`));
-    page.on("console", (message) => {
-      if (message.type() === "error") problems.push(`the console: ${message.text()}`);
-    });
+    collectErrors(page, problems);
     await page.goto(`${base}/${mode}/`);
     const found = await Promise.race([check(page), tooLate()]);
     await page.close();

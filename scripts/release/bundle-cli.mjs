@@ -2,12 +2,12 @@
 // what was built; with --sources --into FOLDER another one, from the sources. --json prints
 // what is in it.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { builtinModules } from "node:module";
+import { isBuiltin } from "node:module";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { rolldown } from "rolldown";
-import { listPackages, readManifest } from "../shared/workspace.mjs";
+import { listPackages, packageName, readManifest } from "../shared/workspace.mjs";
 
 /**
  * @typedef {{
@@ -52,10 +52,6 @@ const CORE = /packages[\\/](?!cli\b)\w+[\\/](?:src|dist)[\\/](?!mcp\b|models\b|n
 const SHARED_BY = 4;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const isBuiltin = (/** @type {string} */ name) =>
-  name.startsWith("node:") || builtinModules.includes(name);
-const packageName = (/** @type {string} */ specifier) =>
-  /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
 
 /**
  * Bundles the program into a folder, which is emptied first: `gyre.js`, the parts that it
@@ -130,7 +126,7 @@ function refuseForeign(chunks) {
   const own = new Set(chunks.map(({ fileName }) => fileName));
   const foreign = chunks
     .flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports])
-    .filter((name) => !own.has(name) && !isBuiltin(name))
+    .filter((name) => !own.has(name) && !name.startsWith("node:") && !isBuiltin(name))
     .filter((name) => !NOT_BUNDLED.includes(packageName(name)));
   if (foreign.length > 0) throw new Error(`the bundle imports ${foreign.join(", ")}`);
 }

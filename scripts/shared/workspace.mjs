@@ -78,3 +78,8 @@ function expandPatterns(folder, manifest) {
   });
   return { ...manifest, exports: Object.fromEntries(entries) };
 }
+
+/** The package that an import is of: `@a/b` of `@a/b/c`. @param {string} specifier */
+export function packageName(specifier) {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}

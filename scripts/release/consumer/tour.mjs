@@ -37,15 +37,22 @@ const strict = defineTool({
   execute: () => "taken",
 });
 
+/**
+ * @param {ReturnType<typeof scriptedModel>} protocol
+ * @param {string} prompt
+ * @param {import("@gyre/agent").AgentTool[]} tools
+ * @param {AbortSignal} [signal]
+ */
+function startLoop(protocol, prompt, tools, signal) {
+  const config = { model: protocol.model, protocol };
+  return agentLoop([userMessage(prompt, Date.now())], { messages: [], tools }, config, signal);
+}
+
 async function loopWithTool() {
   const model = scriptedModel([[say("I add."), call("add", { a: 19, b: 23 })], "It is 42."], {
     chunkSize: 3,
   });
-  const stream = agentLoop(
-    [userMessage("What is 19 + 23?", Date.now())],
-    { messages: [], tools: [add] },
-    { model: model.model, protocol: model },
-  );
+  const stream = startLoop(model, "What is 19 + 23?", [add]);
   let updates = 0;
   let last = "";
   for await (const event of stream) {
@@ -64,11 +71,7 @@ async function loopWithTool() {
 
 async function fullValidator() {
   const model = scriptedModel([call("strict", { name: "a", other: 1 }), "Sorry."]);
-  const stream = agentLoop(
-    [userMessage("Go", Date.now())],
-    { messages: [], tools: [strict] },
-    { model: model.model, protocol: model },
-  );
+  const stream = startLoop(model, "Go", [strict]);
   const errors = (await stream.result()).flatMap((message) =>
     message.role === "toolResult" ? [message.isError] : [],
   );
@@ -78,12 +81,7 @@ async function fullValidator() {
 async function abort() {
   const model = scriptedModel([[say("One mom"), stall()]]);
   const controller = new AbortController();
-  const stream = agentLoop(
-    [userMessage("Wait", Date.now())],
-    { messages: [] },
-    { model: model.model, protocol: model },
-    controller.signal,
-  );
+  const stream = startLoop(model, "Wait", [], controller.signal);
   let stop = "";
   for await (const event of stream) {
     if (event.type === "message_update") controller.abort();

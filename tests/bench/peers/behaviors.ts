@@ -17,6 +17,7 @@ export interface Behavior {
 }
 
 const LIMIT_MS = 30_000;
+const IN_TIME = { limitMs: LIMIT_MS, late: "hangs" };
 const STALL_LIMIT_MS = 180_000;
 
 const hello: Work = { answer: adding(1, 3), tools: [addTool] };
@@ -26,8 +27,7 @@ function ends(name: string, what: string, faults: () => Partial<Work>): Behavior
   return {
     name: `ends-${name}`,
     title: `ends when ${what}`,
-    limitMs: LIMIT_MS,
-    late: "hangs",
+    ...IN_TIME,
     async find(peer) {
       const { error } = await peer.run({ ...hello, ...faults() });
       return error === undefined ? "ends" : "ends, throws";
@@ -50,8 +50,7 @@ const hasText = ({ messages }: Outcome, text: string): boolean =>
 const partial: Behavior = {
   name: "partial",
   title: "text so far after an abort",
-  limitMs: LIMIT_MS,
-  late: "hangs",
+  ...IN_TIME,
   async find(peer) {
     const controller = new AbortController();
     let events = 0;
@@ -69,8 +68,7 @@ const partial: Behavior = {
 const unanswered: Behavior = {
   name: "unanswered",
   title: "a call whose tool ignores the abort",
-  limitMs: LIMIT_MS,
-  late: "hangs",
+  ...IN_TIME,
   async find(peer) {
     const { idleMs, outcome } = await abortInTool(peer);
     const isCalled = outcome.messages.some(({ calls }) => calls?.some(({ id }) => id === "c0"));
@@ -85,8 +83,7 @@ const unanswered: Behavior = {
 const listener: Behavior = {
   name: "listener",
   title: "a tool's result when a listener throws at it",
-  limitMs: LIMIT_MS,
-  late: "hangs",
+  ...IN_TIME,
   async find(peer) {
     let isOver = false;
     const outcome = await peer.run({
@@ -115,8 +112,7 @@ const SLOW_MS = 4_000;
 const slow: Behavior = {
   name: "slow",
   title: "heap while a reader waits 4 s, of 200,000 deltas",
-  limitMs: LIMIT_MS,
-  late: "hangs",
+  ...IN_TIME,
   async find(peer) {
     const controller = new AbortController();
     let produced = 0;

@@ -28,6 +28,9 @@ function words(x: number, y: number, text: string, more = ""): string {
   return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="12" fill="#333" ${more}>${escape(text)}</text>`;
 }
 
+const heading = (text: string): string =>
+  words(16, 26, text, 'font-weight="600" style="font-size:15px"');
+
 function line(x1: number, y1: number, x2: number, y2: number, color = "#ddd"): string {
   const [a, b, c, d] = [x1, y1, x2, y2].map((value) => value.toFixed(1));
   return `<line x1="${a}" y1="${b}" x2="${c}" y2="${d}" stroke="${color}"/>`;
@@ -101,12 +104,7 @@ export function speedPlot(results: Results): string {
     left + ((Math.log10(times) - from) / (to - from)) * (width - left - right);
   const bottom = top + rows.length * step;
   const parts = [
-    words(
-      16,
-      26,
-      "Times what Gyre takes: less is better",
-      'font-weight="600" style="font-size:15px"',
-    ),
+    heading("Times what Gyre takes: less is better"),
     ...legend(results, 16, 50, width - 32, FLOOR),
   ];
   for (let power = from; power <= to; power++) {
@@ -132,7 +130,7 @@ export function growthPlot(results: Results): string {
   const each = (width - gap * (results.growth.length + 1)) / results.growth.length;
   const bottom = height - 44;
   const parts = [
-    words(16, 26, "CPU time as the work grows, ms", 'font-weight="600" style="font-size:15px"'),
+    heading("CPU time as the work grows, ms"),
     ...legend(results, 16, 48, width - 32, ""),
   ];
   for (const [at, growth] of results.growth.entries()) {

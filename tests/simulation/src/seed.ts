@@ -66,12 +66,12 @@ class Simulation {
     this.#world = world;
     const gatekeeper = new Gatekeeper(world);
     const checker = new Checker(world, gatekeeper, () => toolbox);
-    const toolbox = new Toolbox(world, checker);
+    const toolbox = new Toolbox(world, checker.calls);
     const user = new User(world, checker.queues, toolbox);
     const parts: Parts = {
       world,
       watch: checker,
-      model: new SimModel(world, checker),
+      model: new SimModel(world, checker.requests),
       toolbox,
       gatekeeper,
       surroundings: new Surroundings(world, checker, user),

@@ -144,6 +144,9 @@ const load: Case = {
       const per = (kind: Kind, value: number): number => value / (wires[kind].sent - sent[kind]);
       const cost = (kind: Kind, end: "server" | "clients"): number =>
         per(kind, (after[kind][end] - cpu[kind][end]) * 1_000);
+      const server = await both((kind) => cost(kind, "server"));
+      const clients = await both((kind) => cost(kind, "clients"));
+      const size = await both((kind) => per(kind, written[kind] - bytes[kind]));
       const [third = Number.NaN, last = Number.NaN] = rss;
       const changed = await wires.gyre.changed();
       const { got, wrong } = wires.gyre;
@@ -163,24 +166,9 @@ const load: Case = {
           limit: 1.25,
           unit: "x",
         },
-        createRatio(
-          "the same, CPU of the server a delta",
-          await both((k) => cost(k, "server")),
-          us,
-          4,
-        ),
-        createRatio(
-          "the same, CPU of the clients a delta",
-          await both((k) => cost(k, "clients")),
-          us,
-          4,
-        ),
-        createRatio(
-          `bytes on the wire for a delta of ${PIECE_CHARS}`,
-          await both((kind) => per(kind, written[kind] - bytes[kind])),
-          (value) => value.toFixed(0),
-          1.1,
-        ),
+        createRatio("the same, CPU of the server a delta", server, us, 4),
+        createRatio("the same, CPU of the clients a delta", clients, us, 4),
+        createRatio(`bytes on the wire for a delta of ${PIECE_CHARS}`, size, whole, 1.1),
       ];
     }),
 };
@@ -192,6 +180,7 @@ async function settledMb(wire: Wire): Promise<number> {
 }
 
 const us = (value: number): string => `${value.toFixed(1)} us`;
+const whole = (value: number): string => value.toFixed(0);
 
 function line(what: string, measured: number, limit: number, unit: string): Line {
   const shown = measured.toFixed(measured < 10 && unit !== "" ? 1 : 0);

@@ -9,7 +9,7 @@ import {
 import { AFTER_TEXT, DENIED_TEXT, type Gatekeeper, REWRITTEN_TEXT } from "../world/gatekeeper.ts";
 import { type RunRecord, joinText } from "../world/run-record.ts";
 import { cannotFit } from "../world/schemas.ts";
-import type { Execution, SimTool, Toolbox } from "../world/tools.ts";
+import type { Execution, SimTool, Toolbox, ToolWatch } from "../world/tools.ts";
 import type { Fail, World } from "../world/world.ts";
 import type { Queues } from "./queues.ts";
 import { listCalls, isIncomplete } from "./transcript.ts";
@@ -71,7 +71,7 @@ interface Ran {
 }
 
 /** R8 to R15, R19, R21, R23 and R27 as far as one call is concerned. */
-export class Calls {
+export class Calls implements ToolWatch {
   readonly #world: World;
   readonly #queues: Queues;
   readonly #gatekeeper: Gatekeeper;

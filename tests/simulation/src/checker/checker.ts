@@ -1,9 +1,8 @@
 import { type AgentEndEvent, type AgentEvent, SinkError } from "@gyre/agent";
 import type { Driver } from "../world/driver.ts";
 import type { Gatekeeper } from "../world/gatekeeper.ts";
-import type { Attempt, ModelWatch } from "../world/model.ts";
 import type { RunRecord, Watch } from "../world/run-record.ts";
-import type { Execution, Toolbox, ToolWatch } from "../world/tools.ts";
+import type { Toolbox } from "../world/tools.ts";
 import type { World } from "../world/world.ts";
 import { Calls, DEFAULT_GRACE_MS } from "./calls.ts";
 import { Endings } from "./endings.ts";
@@ -20,13 +19,13 @@ const ABORT_SLACK_MS = 50;
 const MAX_BLOCKED_MS = 150;
 
 /** Hears of everything that happens in a world, and says when a rule does not hold. */
-export class Checker implements Watch, ModelWatch, ToolWatch {
+export class Checker implements Watch {
   readonly transcript: Transcript;
   readonly queues: Queues;
+  readonly calls: Calls;
+  readonly requests: Requests;
   readonly #world: World;
   readonly #toolbox: () => Toolbox;
-  readonly #calls: Calls;
-  readonly #requests: Requests;
   #endings: Endings;
   readonly #listening: ListenerOrder;
   readonly #replay: Replay;
@@ -41,20 +40,20 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.#toolbox = toolbox;
     this.transcript = new Transcript(world);
     this.queues = new Queues(world);
-    this.#calls = new Calls(world, this.queues, gatekeeper, toolbox);
-    this.#requests = new Requests(world, this.#calls, this.queues, this.transcript);
-    this.#endings = new Endings(world, this.#calls, this.queues);
+    this.calls = new Calls(world, this.queues, gatekeeper, toolbox);
+    this.requests = new Requests(world, this.calls, this.queues, this.transcript);
+    this.#endings = new Endings(world, this.calls, this.queues);
     this.#listening = new ListenerOrder(world);
     this.#replay = new Replay(world);
     this.#grammar = this.#newGrammar();
-    this.#calls.hasTool = (name) => this.#requests.last?.toolNames.includes(name);
+    this.calls.hasTool = (name) => this.requests.last?.toolNames.includes(name);
     this.queues.onSteered = () => this.#steered();
   }
 
   #newGrammar(): Grammar {
     return new Grammar(
-      (id) => this.#calls.isSuspended(id),
-      (one, other) => this.#calls.mayRunTogether(one, other),
+      (id) => this.calls.isSuspended(id),
+      (one, other) => this.calls.mayRunTogether(one, other),
     );
   }
 
@@ -62,13 +61,13 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
   attach(driver: Driver): void {
     this.#driver = driver;
     this.queues.attach(driver);
-    this.#requests.attach(driver);
+    this.requests.attach(driver);
   }
 
   /** The process died. */
   died(): void {
     this.#run = undefined;
-    this.#calls.died();
+    this.calls.died();
   }
 
   begun(run: RunRecord): void {
@@ -76,9 +75,9 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     if (this.#run) this.#world.fail("R20", "a run begins while another goes on");
     this.#run = run;
     this.#grammar = this.#newGrammar();
-    this.#calls.begun(run);
-    this.#requests.begun(run);
-    this.#endings = new Endings(this.#world, this.#calls, this.queues, run);
+    this.calls.begun(run);
+    this.requests.begun(run);
+    this.#endings = new Endings(this.#world, this.calls, this.queues, run);
     this.#listening.begun();
     this.queues.begun();
   }
@@ -96,9 +95,9 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     this.#checkState(event);
     this.queues.take(event);
     this.transcript.take(event);
-    this.#requests.take(event);
-    this.#calls.take(event);
-    this.#replay.take(event, this.#requests.isReplayable);
+    this.requests.take(event);
+    this.calls.take(event);
+    this.#replay.take(event, this.requests.isReplayable);
     this.#endings.take(event);
     this.#listening.taken(event);
     this.#checkYield();
@@ -125,7 +124,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     if (!run) return;
     if (run.sinkFailedOn) this.#world.fail("R25", "the sink is called again after it failed");
     run.sinkFailedOn = event;
-    this.#calls.sinkDeadAt = this.#world.now + inMs;
+    this.calls.sinkDeadAt = this.#world.now + inMs;
   }
 
   heard(listener: number, event: AgentEvent): void {
@@ -191,20 +190,20 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
 
   hookCalled(name: string): void {
     this.#endings.called(name);
-    if (name === "prepareTurn") this.#requests.preparing();
+    if (name === "prepareTurn") this.requests.preparing();
   }
 
   hookFailed(text: string, how: "throws" | "waits"): void {
-    this.#calls.excuse(text);
+    this.calls.excuse(text);
     if (how === "throws") this.#endings.hookThrew(text);
   }
 
   keyMissing(): void {
-    this.#requests.keyMissing();
+    this.requests.keyMissing();
   }
 
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void {
-    this.#requests.prepared(changes);
+    this.requests.prepared(changes);
   }
 
   stopAsked(): void {
@@ -212,25 +211,13 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
   }
 
   lateResult(callId: string): void {
-    this.#calls.lateResult(callId);
-  }
-
-  requested(attempt: Attempt): void {
-    this.#requests.requested(attempt);
-  }
-
-  executing(execution: Execution): void {
-    this.#calls.executing(execution);
-  }
-
-  settled(execution: Execution): void {
-    this.#calls.settled(execution);
+    this.calls.lateResult(callId);
   }
 
   /** R15: under `redirect`, what is streamed is cut off at once. */
   #steered(): void {
     if (this.#world.plan.config.steering !== "redirect" || !this.#run) return;
-    const attempt = this.#requests.last;
+    const attempt = this.requests.last;
     if (!attempt || attempt.outcome !== "open" || this.#world.plan.entry === "stream") return;
     const answered = this.#run.events.at(-1)?.type;
     const isReading = answered !== "message_end" && answered !== "turn_end";
@@ -241,7 +228,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
 
   /** Everything that could happen without time passing has happened. */
   stepDone(): void {
-    this.#calls.stepDone();
+    this.calls.stepDone();
     if (!this.#run && !this.#driver?.running) this.#checkQuiet();
   }
 
@@ -255,7 +242,7 @@ export class Checker implements Watch, ModelWatch, ToolWatch {
     if (timers === 0) return;
     // Tools get their grace time also when the sink has failed and the run does not wait for them.
     const { abortGraceMs = DEFAULT_GRACE_MS } = this.#world.plan.config;
-    const graceEnds = this.#calls.sinkDeadAt + this.#toolbox().longestGrace(abortGraceMs);
+    const graceEnds = this.calls.sinkDeadAt + this.#toolbox().longestGrace(abortGraceMs);
     if (this.#world.now > graceEnds) this.#world.fail("idle", `${timers} timers are left over`);
   }
 }

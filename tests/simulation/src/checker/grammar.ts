@@ -9,9 +9,9 @@ interface Turn {
   first: boolean;
   part: Part;
   /** A message whose start has come and whose end has not. */
-  open: AgentMessage | undefined;
+  open?: AgentMessage | undefined;
   streaming: boolean;
-  answer: AgentMessage | undefined;
+  answer?: AgentMessage;
   calls: readonly ToolCall[];
   started: string[];
   running: Set<string>;
@@ -76,9 +76,7 @@ export class Grammar {
     this.#turn = {
       first: this.turns === 0,
       part: "repair",
-      open: undefined,
       streaming: false,
-      answer: undefined,
       calls: [],
       started: [],
       running: new Set(),

@@ -1,7 +1,7 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage, Failure } from "@gyre/ai";
 import type { Driver } from "../world/driver.ts";
-import { type Attempt, mayBeRetried, mayFallBack } from "../world/model.ts";
+import { type Attempt, mayBeRetried, mayFallBack, type ModelWatch } from "../world/model.ts";
 import type { RunRecord } from "../world/run-record.ts";
 import type { Fail, World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
@@ -17,7 +17,7 @@ const MOST_PAUSES = 10;
 const MOST_CUT_OFF = 3;
 
 /** What is asked of the model, and what is made of its answers: R4, R7, R21-R23, R26, R28. */
-export class Requests {
+export class Requests implements ModelWatch {
   readonly #world: World;
   readonly #calls: Calls;
   readonly #queues: Queues;

@@ -95,8 +95,8 @@ function commonConfig(parts: Parts): Omit<AgentLoopConfig, "model"> {
     clock: world.agentClock(),
     random: () => random.next(),
     generateId: () => `own${world.count("ids")}`,
-    onLateResult: (call, result) => {
-      watch.lateResult(call.id, joinText({ role: "user", content: result.content, timestamp: 0 }));
+    onLateResult: (call) => {
+      watch.lateResult(call.id);
       if (random.chance(0.1)) throw new Error("onLateResult throws");
     },
     ...(world.plan.recorded && { recordedResult: (id) => parts.journal.result(id) }),

@@ -43,7 +43,7 @@ export interface Watch {
   keyMissing(): void;
   prepared(changes: { model?: { id: string }; thinkingLevel?: string }): void;
   stopAsked(): void;
-  lateResult(callId: string, text: string): void;
+  lateResult(callId: string): void;
 }
 
 export function joinText(message: AgentMessage): string {
