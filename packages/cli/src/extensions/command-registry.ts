@@ -43,10 +43,6 @@ export class CommandRegistry {
     return [...this.#commands.values()];
   }
 
-  has(name: string): boolean {
-    return this.#commands.has(name);
-  }
-
   /** Runs one; what to show the user. Rejects with what it threw. */
   async run(name: string, rest: string): Promise<string> {
     const output: unknown = await this.#commands.get(name)?.run(rest);

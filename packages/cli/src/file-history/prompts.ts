@@ -1,6 +1,8 @@
 import type { UserMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
+import type { Choice } from "../conversation/command.ts";
 import { promptText as messageText } from "../conversation/prompt-text.ts";
+import { titleText } from "../text/session-title.ts";
 
 /** Something that the user said. */
 export interface Prompt {
@@ -28,6 +30,20 @@ export async function* readPrompts(
     if (entry.type !== "message" || entry.message.role !== "user") continue;
     yield { entry: id, parent: entry.parentId, message: entry.message, at: entry.timestamp };
   }
+}
+
+/** The newest prompts of the branch as choices: the entry before each, and its text to edit. */
+export async function choosablePrompts(
+  session: Session,
+  most: number,
+): Promise<Choice<{ entry: number | null; edit: string }>[]> {
+  const choices: Choice<{ entry: number | null; edit: string }>[] = [];
+  for await (const prompt of readPrompts(session)) {
+    const edit = promptText(prompt);
+    choices.push({ value: { entry: prompt.parent, edit }, label: titleText(edit), search: edit });
+    if (choices.length >= most) break;
+  }
+  return choices;
 }
 
 /** What the user wrote, without the output of commands that was sent with it. */

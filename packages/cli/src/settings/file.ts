@@ -123,7 +123,7 @@ async function findProblems(key: SettingName, value: unknown): Promise<readonly 
     return (await import("./mcp.ts")).mcpProblems(value);
   }
   if (key === "hooks" && SETTINGS.hooks.kind.is(value)) {
-    return (await import("./hooks.ts")).hookProblems(value);
+    return (await import("./hooks.ts")).parseHooks(value).problems;
   }
   return [];
 }

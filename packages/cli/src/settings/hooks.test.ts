@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HOOK_EVENTS, hookProblems, namesOfTool, parseHooks } from "./hooks.ts";
+import { HOOK_EVENTS, namesOfTool, parseHooks } from "./hooks.ts";
 import { SETTINGS } from "./table.ts";
 
 describe("hooks in a file", () => {
@@ -55,7 +55,7 @@ describe("hooks in a file", () => {
     [{ Stop: [{ hooks: "x" }] }, 'Stop[0] must have a list as "hooks"'],
     [{ Stop: [{ hooks: [{ type: "prompt", prompt: "?" }] }] }, 'is of type "prompt"'],
   ])("that are wrong are reported: %j", (hooks, words) => {
-    expect(hookProblems(hooks)).toEqual([expect.stringContaining(words)]);
+    expect(parseHooks(hooks).problems).toEqual([expect.stringContaining(words)]);
   });
 
   it("of events that only others have are passed over", () => {

@@ -64,11 +64,6 @@ export function parseHooks(settings: HookSettings): ParsedHooks {
   return { hooks, problems, unknown };
 }
 
-/** All that is wrong with the hooks of a file. */
-export function hookProblems(settings: HookSettings): readonly string[] {
-  return parseHooks(settings).problems;
-}
-
 class HookProblem extends Error {}
 
 function parseHookGroup(event: HookEvent, group: unknown): CommandHook[] {

@@ -197,19 +197,15 @@ async function projectSettings(
       const why = quietAboutTrust ? [] : [`${path} is not used: ${error.message}.`];
       return unused("not trusted", ...why);
     }
-    if (quietAboutTrust && trust !== "trusted") {
-      return unused(trust === "changed" ? "changed" : "not trusted");
-    }
-    const how = `To see what it sets and trust it: ${trustCommand(project, options)}`;
-    if (trust === "changed") {
+    if (trust !== "trusted") {
+      const isChanged = trust === "changed";
       const what = given.settings.plugins || given.settings.hooks ? "it, or what it runs," : "it";
-      return unused(
-        "changed",
-        `${path} is not used: ${what} has changed since it was trusted. ${how}`,
-      );
-    }
-    if (trust === "unknown") {
-      return unused("not trusted", `${path} is not used: its folder is not trusted. ${how}`);
+      const why = isChanged
+        ? `${what} has changed since it was trusted`
+        : "its folder is not trusted";
+      const how = `To see what it sets and trust it: ${trustCommand(project, options)}`;
+      const texts = quietAboutTrust ? [] : [`${path} is not used: ${why}. ${how}`];
+      return unused(isChanged ? "changed" : "not trusted", ...texts);
     }
   }
   const { settings, refused } = await allowedOfProject(given.settings, user.settings);

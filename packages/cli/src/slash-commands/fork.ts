@@ -1,8 +1,8 @@
-import { type Choice, text } from "../conversation/command.ts";
-import { promptText, readPrompts } from "../file-history/prompts.ts";
+import { text } from "../conversation/command.ts";
+import { choosablePrompts } from "../file-history/prompts.ts";
 import { openStore } from "../harness/setup.ts";
 import { asCode } from "../text/markdown-text.ts";
-import { shortId, titleText } from "../text/session-title.ts";
+import { shortId } from "../text/session-title.ts";
 import type { SlashCommand } from "./command-context.ts";
 
 /** The newest prompts are offered: to an older one, /tree goes. */
@@ -14,12 +14,7 @@ export const forkCommand: SlashCommand = {
   about: "go on in a copy of this session",
   faces: ["terminal", "screen reader"],
   async run(_rest, { choose, env, harness: { session }, setup: { cwd } }) {
-    const choices: Choice<{ entry: number | null; edit: string }>[] = [];
-    for await (const prompt of session ? readPrompts(session) : []) {
-      const edit = promptText(prompt);
-      choices.push({ value: { entry: prompt.parent, edit }, label: titleText(edit), search: edit });
-      if (choices.length >= MAX_PROMPTS) break;
-    }
+    const choices = session ? await choosablePrompts(session, MAX_PROMPTS) : [];
     if (!session || choices.length === 0) throw new Error("There is nothing to copy yet.");
     const chosen = await choose({ title: "A copy up to which prompt?", choices, filter: true });
     if (!chosen) return undefined;

@@ -427,12 +427,9 @@ function addMessage(usage: Usage, message: AgentMessage): Usage {
 }
 
 function makeTitle({ content }: Extract<AgentMessage, { role: "user" }>): string | undefined {
-  const text = typeof content === "string" ? content : content.find(isText)?.text;
+  const text =
+    typeof content === "string" ? content : content.find((block) => block.type === "text")?.text;
   return text === undefined ? undefined : cutTitle(text) || undefined;
-}
-
-function isText(block: { type: string }): block is { type: "text"; text: string } {
-  return block.type === "text";
 }
 
 function cutTitle(text: string): string {

@@ -1,12 +1,6 @@
 import { delimiter, dirname } from "node:path";
 import type { AgentTool } from "@gyre/agent";
-import {
-  createSandbox,
-  noSandbox,
-  openToolset,
-  type Sandbox,
-  SandboxMissingError,
-} from "@gyre/tools";
+import { createSandbox, openToolset, type Sandbox } from "@gyre/tools";
 
 /** Of all there are, what it takes to fix the project. */
 const TOOL_NAMES = ["ls", "read", "edit", "shell"];
@@ -24,7 +18,8 @@ export interface DemoTools {
  * must exist; `stateFolder` (0700) is for the tools' own files. They are left to the caller.
  */
 export async function openDemoTools(folder: string, stateFolder: string): Promise<DemoTools> {
-  const sandbox = await anySandbox();
+  // A demo is to be seen also where there is no sandbox; it then says so.
+  const sandbox = await createSandbox({ kind: "any" });
   const toolset = await openToolset({
     root: folder,
     sandbox,
@@ -37,16 +32,6 @@ export async function openDemoTools(folder: string, stateFolder: string): Promis
     sandbox: sandbox.kind,
     close: () => toolset.close(),
   };
-}
-
-/** A demo is to be seen also where there is no sandbox; it then says so. */
-async function anySandbox(): Promise<Sandbox> {
-  try {
-    return await createSandbox();
-  } catch (error) {
-    if (error instanceof SandboxMissingError) return noSandbox;
-    throw error;
-  }
 }
 
 /** `node` in a command is the Node that runs this, wherever it is installed. */

@@ -1,7 +1,6 @@
 import type { Session } from "@gyre/sessions";
 import type { Choice, OpenRequest } from "../../conversation/command.ts";
-import { readPrompts, promptText } from "../../file-history/prompts.ts";
-import { titleText } from "../../text/session-title.ts";
+import { choosablePrompts } from "../../file-history/prompts.ts";
 import { oneLine, shownText } from "../../text/shown-text.ts";
 import { grouped } from "../../text/tool-text.ts";
 import type { Block } from "../tui/ui/block.ts";
@@ -44,13 +43,7 @@ export class LineUi implements Ui {
 
   /** Asks for a prompt of this branch to go back to. */
   async chooseEntry(session: Session): Promise<OpenRequest | undefined> {
-    const choices: Choice<OpenRequest>[] = [];
-    for await (const prompt of readPrompts(session)) {
-      const edit = promptText(prompt);
-      const value = { entry: prompt.parent, edit };
-      choices.push({ value, label: titleText(edit), search: edit });
-      if (choices.length >= MAX_PROMPTS) break;
-    }
+    const choices = await choosablePrompts(session, MAX_PROMPTS);
     return this.choose({ title: "Go back to which prompt? The newest is the first.", choices });
   }
 

@@ -41,17 +41,12 @@ export function endLines(called: string, call: TimedCall): string[] {
   }
   const time = call.durationMs < MIN_SHOWN_MS ? [] : [timeInWords(call.durationMs)];
   const summary = view.summary === undefined ? [] : [view.summary];
-  const facts = [called, ...listFacts(call, view), ...summary, ...time];
-  return [`${endWord(call, view)}: ${facts.join(", ").replace(/\.$/, "")}.`, ...resultLines(view)];
-}
-
-/** A command that ended by itself has done what it was asked to, whatever it says of that. */
-function endWord({ result }: TimedCall, { end }: ToolView): string {
-  return typeof readDetails(result)["exitCode"] === "number" ? ENDS.good : ENDS[end];
-}
-
-function listFacts({ result }: TimedCall, { facts }: ToolView): readonly string[] {
-  return readDetails(result)["exitCode"] === 0 ? ["exit code 0", ...facts] : facts;
+  const { exitCode } = readDetails(call.result);
+  const exit = exitCode === 0 ? ["exit code 0"] : [];
+  const facts = [called, ...exit, ...view.facts, ...summary, ...time];
+  // A command that ended by itself has done what it was asked to, whatever it says of that.
+  const end = typeof exitCode === "number" ? ENDS.good : ENDS[view.end];
+  return [`${end}: ${facts.join(", ").replace(/\.$/, "")}.`, ...resultLines(view)];
 }
 
 function resultLines({ body }: ToolView): string[] {
