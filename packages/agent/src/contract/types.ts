@@ -312,7 +312,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
    * run, or until `prepareTurn` sets a model. `apiKey` is not given to another provider.
    */
   fallbackModels?: readonly Model[];
-  /** The way to a model. The `streamFn` argument of the entry points takes precedence. */
+  /** The client that calls the model. The `streamFn` argument of the entry points takes precedence. */
   protocol?: ProtocolClient;
   /** If given, replaces `context.tools`. */
   tools?: readonly AgentTool[];

@@ -75,10 +75,9 @@ async function runCalls(run: Run, calls: readonly ToolCall[]): Promise<CallResul
       const slots = new Slots(run.config.maxToolConcurrency);
       try {
         for (const call of batch) {
-          if (slots.full) await slots.free();
+          if (slots.full) await slots.waitForFree();
           // As many as may run at once start together, with no turn of the event loop between.
-          const yielded =
-            running.length % slots.most === 0 ? run.eventLoop.maybeYield() : undefined;
+          const yielded = running.length % slots.max === 0 ? run.eventLoop.maybeYield() : undefined;
           if (yielded) await yielded;
           const mayPoll = started > 0 && policy !== "after-batch" && !run.canceled;
           if (mayPoll && (await run.poll("steering"))) {
@@ -282,13 +281,13 @@ function groupCalls(run: Run, calls: readonly ToolCall[]): ToolCall[][] {
 
 /** Limits how many calls run at once. */
 class Slots {
-  readonly most: number;
+  readonly max: number;
   #left: number;
   #wake: (() => void) | undefined;
 
-  constructor(most: number = DEFAULT_MAX_TOOL_CONCURRENCY) {
-    this.most = Math.max(1, most);
-    this.#left = this.most;
+  constructor(max: number = DEFAULT_MAX_TOOL_CONCURRENCY) {
+    this.max = Math.max(1, max);
+    this.#left = this.max;
   }
 
   get full(): boolean {
@@ -304,7 +303,7 @@ class Slots {
     this.#wake?.();
   }
 
-  free(): Promise<void> {
+  waitForFree(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });

@@ -9,7 +9,7 @@ export { KeyCommandError, KeyFileError } from "./key-error.ts";
 export {
   createKeyStore,
   type KeyListing,
-  type KeyNeed,
+  type KeyRequest,
   type KeyOptions,
   type KeyPlace,
   type KeyStore,

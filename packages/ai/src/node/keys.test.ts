@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { manualClock } from "../testing/manual-clock.ts";
-import { createKeyStore, type KeyNeed, type KeyOptions, MissingKeyError } from "./keys.ts";
+import { createKeyStore, type KeyRequest, type KeyOptions, MissingKeyError } from "./keys.ts";
 
-const need: KeyNeed = { id: "acme", name: "Acme", keyEnv: ["ACME_API_KEY", "ACME_TOKEN"] };
+const need: KeyRequest = { id: "acme", name: "Acme", keyEnv: ["ACME_API_KEY", "ACME_TOKEN"] };
 const TTL_MS = 300_000;
 
 let folder = "";
@@ -97,7 +97,7 @@ describe("no key", () => {
   it("says where it was looked for", async () => {
     const error = await missing();
     expect(error.message).toBe(
-      `There is no key for Acme: not in the environment variable ACME_API_KEY, nor in the environment variable ACME_TOKEN, nor in the key file ${file}. Put it into one of them, or hand it over as the option apiKey.`,
+      `There is no key for Acme: not in the environment variable ACME_API_KEY, nor in the environment variable ACME_TOKEN, nor in the key file ${file}. Put it into one of them, or pass it as the option apiKey.`,
     );
     expect(error.looked).toEqual([
       { place: "the environment variable ACME_API_KEY", found: false },

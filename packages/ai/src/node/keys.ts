@@ -22,7 +22,7 @@ export interface KeyOptions {
 }
 
 /** A service that is to be asked, as far as its key goes. */
-export interface KeyNeed {
+export interface KeyRequest {
   id: string;
   /** For people. */
   name: string;
@@ -59,7 +59,7 @@ export interface KeyStore {
    *
    * Rejects with `MissingKeyError`, or with the reason of the signal.
    */
-  get(service: KeyNeed, signal?: AbortSignal): Promise<string | undefined>;
+  get(service: KeyRequest, signal?: AbortSignal): Promise<string | undefined>;
   /** Writes a key into the file. Rejects with `TypeError` for what cannot be a key. */
   set(serviceId: string, key: string): Promise<void>;
   /** Writes a command into the file: a program and its arguments, run without a shell. */
@@ -75,7 +75,7 @@ export class MissingKeyError extends Error {
   readonly code = "missing_key";
   readonly failure: Failure = { kind: "auth", retryable: false };
   readonly looked: readonly KeyPlace[];
-  constructor({ name }: Pick<KeyNeed, "name">, looked: readonly KeyPlace[]) {
+  constructor({ name }: Pick<KeyRequest, "name">, looked: readonly KeyPlace[]) {
     super(messageFor(name, looked));
     this.name = "MissingKeyError";
     this.looked = looked;
@@ -144,7 +144,7 @@ export function createKeyStore(options: KeyOptions = {}): KeyStore {
       for (const name of service.keyEnv) {
         const place = `the environment variable ${name}`;
         const value = env[name];
-        // Set to nothing is how many a shell unsets.
+        // An empty variable counts as unset.
         if (value !== undefined && value !== "") return decide(usable(place, value));
         looked.push({ place, found: false });
       }
@@ -187,8 +187,8 @@ function usable(place: string, key: string): string | KeyPlace {
 }
 
 function messageFor(name: string, looked: readonly KeyPlace[]): string {
-  const useless = looked.find(({ problem }) => problem !== undefined);
-  if (useless) return `The key for ${name} cannot be used: ${useless.place} ${useless.problem}.`;
+  const unusable = looked.find(({ problem }) => problem !== undefined);
+  if (unusable) return `The key for ${name} cannot be used: ${unusable.place} ${unusable.problem}.`;
   const places = looked.map(({ place }) => place).join(", nor in ");
-  return `There is no key for ${name}: not in ${places}. Put it into one of them, or hand it over as the option apiKey.`;
+  return `There is no key for ${name}: not in ${places}. Put it into one of them, or pass it as the option apiKey.`;
 }

@@ -39,7 +39,7 @@ it.each([
 ])("says where %j is no JSON", (text, place) => {
   const path = written(text);
   expect(() => loadUserModels(path)).toThrow(UserModelsError);
-  expect(() => loadUserModels(path)).toThrow(`${path}: no JSON at ${place}: `);
+  expect(() => loadUserModels(path)).toThrow(`${path}: invalid JSON at ${place}: `);
 });
 
 it("shows nothing of a file that is no JSON", () => {

@@ -24,5 +24,5 @@ function parsed(text: string, path: string): unknown {
   const result = parseJsonText(text);
   if (result.ok) return result.value;
   const { line, column, error } = result;
-  throw new UserModelsError(path, [`no JSON at line ${line}, column ${column}: ${error}`]);
+  throw new UserModelsError(path, [`invalid JSON at line ${line}, column ${column}: ${error}`]);
 }

@@ -58,10 +58,16 @@ const DATA = [
   "toolCall",
   "toolResponse",
 ];
-const ABOUT = ["thought", "thoughtSignature", "partMetadata", "videoMetadata", "mediaResolution"];
-const OF_MODELS = ["functionCall", "executableCode", "codeExecutionResult", "toolCall"];
+const METADATA_KEYS = [
+  "thought",
+  "thoughtSignature",
+  "partMetadata",
+  "videoMetadata",
+  "mediaResolution",
+];
+const MODEL_ONLY_KEYS = ["functionCall", "executableCode", "codeExecutionResult", "toolCall"];
 const FUNCTION_NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/;
-/** Said in place of a signature by those who have none. */
+/** Placeholders accepted instead of a signature. */
 const NO_SIGNATURES: readonly unknown[] = [
   "skip_thought_signature_validator",
   "context_engineering_is_the_way_to_go",
@@ -102,13 +108,13 @@ interface Content {
 }
 
 function checkPart(problems: Problems, part: Fields, { at, role }: Content): void {
-  problems.onlyKeys(part, new Set([...DATA, ...ABOUT]), at);
+  problems.onlyKeys(part, new Set([...DATA, ...METADATA_KEYS]), at);
   const held = DATA.filter((key) => part[key] !== undefined);
   problems.must(held.length === 1, at, `a part holds one thing, not ${held.length}`);
   const [kind = ""] = held;
   const signature = part["thoughtSignature"];
   const isModel = role === "model";
-  problems.must(isModel || !OF_MODELS.includes(kind), at, `${kind} is of models`);
+  problems.must(isModel || !MODEL_ONLY_KEYS.includes(kind), at, `${kind} is of models`);
   problems.must(!isModel || kind !== "functionResponse", at, "a model answers no call");
   problems.must(isModel || !("thought" in part), at, "only models think");
   if (signature !== undefined) {

@@ -7,7 +7,7 @@ import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
 import type { RequestContext, ResponseReader } from "../http/format.ts";
 import { parseJsonOr, parseObject } from "../http/json.ts";
 
-// What comes back. Services differ in nearly every field, so that nothing is taken for sure.
+// What comes back. Services differ in nearly every field, so every field is optional.
 
 interface Chunk {
   id?: string;
@@ -24,7 +24,7 @@ interface Chunk {
 interface Choice {
   index?: number;
   delta?: Delta | null;
-  /** A whole message, from those who do not cut it. */
+  /** A whole message, from services that do not stream. */
   message?: Delta | null;
   /** Of text completions, the older format. */
   text?: string | null;
@@ -297,14 +297,14 @@ export class Reader implements ResponseReader {
 
   #endThinking(): void {
     const details = this.#details;
-    const sealed = this.#thinking === undefined;
-    if (sealed && details.length === 0) return;
+    const isRedacted = this.#thinking === undefined;
+    if (isRedacted && details.length === 0) return;
     const index = this.#thinking ?? this.#out.thinkingStart();
     this.#thinking = undefined;
     this.#details = [];
     this.#out.thinkingEnd(index, {
       ...(details.length > 0 && { signature: JSON.stringify(mergeDetails(details)) }),
-      ...(sealed && { redacted: true }),
+      ...(isRedacted && { redacted: true }),
     });
   }
 
@@ -426,7 +426,7 @@ const LENGTH = new Set(["length", "max_tokens", "model_length", "model_context_w
 
 function doneReason(reason: string, calls: boolean): DoneReason {
   if (LENGTH.has(reason)) return "length";
-  // A call is a call, whatever the service says why it stopped.
+  // If there are calls, the reason is toolUse, whatever the service reports.
   return calls ? "toolUse" : "stop";
 }
 
