@@ -9,7 +9,7 @@ import { availableCommands, runSlashCommand } from "../../packages/cli/src/modes
 import { builtinCommands } from "../../packages/cli/src/slash-commands/builtin.ts";
 import type { SlashCommand } from "../../packages/cli/src/slash-commands/command-context.ts";
 import { listBuiltin } from "../../packages/cli/src/slash-commands/find-commands.ts";
-import { FakeFace } from "../../packages/cli/src/testing/slash-commands.ts";
+import { FakeView } from "../../packages/cli/src/testing/slash-commands.ts";
 import { readFences, root } from "../snippets.ts";
 
 // The command of the page, as it stands there, in the list of the program.
@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function openFace(): Promise<FakeFace> {
+async function openView(): Promise<FakeView> {
   const client = scriptedModel(["Hello."]);
   const { model } = client;
   const env = { XDG_STATE_HOME: folder, HOME: folder };
@@ -50,35 +50,35 @@ async function openFace(): Promise<FakeFace> {
       list: () => Promise.resolve([model]),
     },
   });
-  return new FakeFace({ harness, env, cwd: folder });
+  return new FakeView({ harness, env, cwd: folder });
 }
 
 it("the page's object is all that a command needs: it runs, and shows what the page says", async () => {
   expect(example?.note).toBe("builtin.ts");
-  const face = await openFace();
-  await face.harness.prompt({ text: "Hi" });
-  await face.run("answers");
-  expect(face.output).toEqual([output?.body.trim()]);
-  await expect(face.run("answers another-model")).rejects.toThrow(
+  const view = await openView();
+  await view.harness.prompt({ text: "Hi" });
+  await view.run("answers");
+  expect(view.output).toEqual([output?.body.trim()]);
+  await expect(view.run("answers another-model")).rejects.toThrow(
     "another-model has not answered yet.",
   );
 });
 
-it("is in every face, in /help and in an editor's menu", async () => {
-  const face = await openFace();
+it("is in every view, in /help and in an editor's menu", async () => {
+  const view = await openView();
   for (const name of ["terminal", "screen reader", "editor"] as const) {
     expect(listBuiltin(name).map((command) => command.name)).toContain("answers");
   }
-  await face.run("help");
-  expect(face.output[0]).toContain(
+  await view.run("help");
+  expect(view.output[0]).toContain(
     "| `/answers` | count the answers of this conversation (model) |",
   );
-  expect(availableCommands(face.harness)).toContainEqual({
+  expect(availableCommands(view.harness)).toContainEqual({
     name: "answers",
     description: "count the answers of this conversation",
     input: { hint: "[model]" },
   });
-  const { context } = face;
+  const { context } = view;
   expect(await runSlashCommand({ name: "answers", rest: "" }, context)).toEqual({
     markdown: "The model has answered 0 times.",
   });

@@ -75,7 +75,7 @@ export interface CommandContext {
 }
 
 /** Where a command can be used. */
-export type Face = "terminal" | "screen reader" | "editor";
+export type View = "terminal" | "screen reader" | "editor";
 
 /** `/name rest`. */
 export interface Command<C extends CommandContext = CommandContext> {
@@ -85,7 +85,7 @@ export interface Command<C extends CommandContext = CommandContext> {
   /** What to write behind its name. */
   hint?: string;
   /** Default: all of them. */
-  faces?: readonly Face[];
+  views?: readonly View[];
   /** Whether it may be used while the agent works. Default: it may not. */
   allowWhileRunning?: boolean;
   /** A string is shown as Markdown. Throws an error whose message is for the user. */

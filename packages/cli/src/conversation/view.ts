@@ -29,7 +29,7 @@ export type ConversationItem =
   | { type: "end"; durationMs: number; outcome?: Outcome };
 
 /**
- * The face of a conversation: a terminal, a screen reader. The controller decides what
+ * What shows a conversation: a terminal, a screen reader. The controller decides what
  * happens; the view shows it and asks the user.
  */
 export interface ConversationView {

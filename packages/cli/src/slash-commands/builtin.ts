@@ -75,7 +75,7 @@ export const builtinCommands: readonly SlashCommand[] = [
   {
     name: "quit",
     about: "leave",
-    faces: ["terminal", "screen reader"],
+    views: ["terminal", "screen reader"],
     allowWhileRunning: true,
     run: () => ({ quit: true }),
   },
@@ -84,13 +84,13 @@ export const builtinCommands: readonly SlashCommand[] = [
     name: "new",
     about: "begin a new session",
     hint: "[prompt]",
-    faces: ["terminal", "screen reader"],
+    views: ["terminal", "screen reader"],
     run: (rest) => ({ open: { new: true }, ...(rest !== "" && { prompt: rest }) }),
   },
   {
     name: "tree",
     about: "go to another place in this session",
-    faces: ["terminal", "screen reader"],
+    views: ["terminal", "screen reader"],
     async run(_rest, { chooseEntry, harness: { session } }) {
       if (!session) throw new Error("Nothing was said in this session yet.");
       const open = await chooseEntry?.(session);
@@ -106,7 +106,7 @@ export const builtinCommands: readonly SlashCommand[] = [
     name: "copy",
     about: "copy the last answer",
     hint: "[n]",
-    faces: ["terminal", "screen reader"],
+    views: ["terminal", "screen reader"],
     allowWhileRunning: true,
     async run(rest, context) {
       const answer = findAnswer(context, parseNth(rest));
@@ -125,7 +125,7 @@ export const builtinCommands: readonly SlashCommand[] = [
     name: "then",
     about: "send it something for when it is done",
     hint: "TEXT",
-    faces: ["screen reader"],
+    views: ["screen reader"],
     allowWhileRunning: true,
     run(rest) {
       if (rest === "") throw new Error("/then needs a text: /then run the tests again");
@@ -135,14 +135,14 @@ export const builtinCommands: readonly SlashCommand[] = [
   {
     name: "stop",
     about: "interrupt it",
-    faces: ["screen reader"],
+    views: ["screen reader"],
     allowWhileRunning: true,
     run: (_rest, context) => (controls(context).interrupt() ? undefined : "Nothing runs."),
   },
   {
     name: "queue",
     about: "list the messages that wait for it",
-    faces: ["screen reader"],
+    views: ["screen reader"],
     allowWhileRunning: true,
     run(_rest, context) {
       const waiting = controls(context).waiting();
@@ -155,14 +155,14 @@ export const builtinCommands: readonly SlashCommand[] = [
   {
     name: "back",
     about: "take back the messages that wait for it",
-    faces: ["screen reader"],
+    views: ["screen reader"],
     allowWhileRunning: true,
     run: (_rest, context) => (controls(context).takeBack() ? undefined : "No message is waiting."),
   },
   {
     name: "send",
     about: "send the text that was taken back or put there",
-    faces: ["screen reader"],
+    views: ["screen reader"],
     allowWhileRunning: true,
     run(_rest, context) {
       const prompt = controls(context).takeDraft();

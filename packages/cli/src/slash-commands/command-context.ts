@@ -23,7 +23,7 @@ export interface LineControls {
   takeDraft(): string | undefined;
 }
 
-/** What a slash command of the program works with. The optional parts are not there in every face. */
+/** What a slash command of the program works with. The optional parts are not there in every view. */
 export interface SlashContext extends CommandContext {
   /** The agent that is open now. */
   harness: Harness;
@@ -31,9 +31,9 @@ export interface SlashContext extends CommandContext {
   setup: Pick<Setup, "cwd" | "layers">;
   /** Models that can be chosen. */
   models: () => Promise<readonly ModelChoice[]>;
-  /** All commands of this face. */
+  /** All commands of this view. */
   commands: () => readonly SlashCommand[];
-  /** How things are typed in this face. */
+  /** How things are typed in this view. */
   help: readonly CommandPart[];
   /** Asks for a place in the tree of a session. Undefined: the question was left. */
   chooseEntry?: (session: Session) => Promise<OpenRequest | undefined>;

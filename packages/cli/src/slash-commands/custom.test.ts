@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Skill } from "../guidance/skills.ts";
 import type { Harness } from "../harness/harness.ts";
-import { FakeFace } from "../testing/slash-commands.ts";
+import { FakeView } from "../testing/slash-commands.ts";
 import type { SlashCommand } from "./command-context.ts";
 import { customCommands, filledIn, MAX_COMMAND_BYTES } from "./custom.ts";
 
@@ -46,9 +46,9 @@ async function found(more: { skills?: Skill[]; commands?: CommandRegistry } = {}
     own: [OWN],
   });
   const run = async (name: string, rest = ""): Promise<void> => {
-    const face = new FakeFace({ harness: {} as Harness, env: {}, cwd: project, commands });
-    await face.run(`${name} ${rest}`.trimEnd());
-    sent.push(...face.sent, ...face.output);
+    const view = new FakeView({ harness: {} as Harness, env: {}, cwd: project, commands });
+    await view.run(`${name} ${rest}`.trimEnd());
+    sent.push(...view.sent, ...view.output);
   };
   return { commands, warnings, sent, run };
 }

@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import type { Face } from "../conversation/command.ts";
+import type { View } from "../conversation/command.ts";
 import type { Environment } from "../core/io.ts";
 import type { Harness } from "../harness/harness.ts";
 import type { Setup } from "../harness/setup.ts";
@@ -8,17 +8,17 @@ import { builtinCommands } from "./builtin.ts";
 import type { SlashCommand } from "./command-context.ts";
 import { customCommands, pluginCommands } from "./custom.ts";
 
-/** The program's own commands for a face. */
-export function listBuiltin(face: Face): readonly SlashCommand[] {
-  return builtinCommands.filter(({ faces }) => faces === undefined || faces.includes(face));
+/** The program's own commands for a view. */
+export function listBuiltin(view: View): readonly SlashCommand[] {
+  return builtinCommands.filter(({ views }) => views === undefined || views.includes(view));
 }
 
 /** All commands of a terminal: those of the program, then those of files, skills and plugins. */
 export async function findCommands(
-  face: Exclude<Face, "editor">,
+  view: Exclude<View, "editor">,
   { env, harness, setup }: { harness: Harness; setup: Setup; env: Environment },
 ): Promise<readonly SlashCommand[]> {
-  const own = listBuiltin(face);
+  const own = listBuiltin(view);
   const { cwd, warn } = setup;
   const home = homedir();
   const config = configFolder(env, home);

@@ -12,7 +12,7 @@ const MAX_PROMPTS = 500;
 export const forkCommand: SlashCommand = {
   name: "fork",
   about: "go on in a copy of this session",
-  faces: ["terminal", "screen reader"],
+  views: ["terminal", "screen reader"],
   async run(_rest, { choose, env, harness: { session }, setup: { cwd } }) {
     const choices = session ? await choosablePrompts(session, MAX_PROMPTS) : [];
     if (!session || choices.length === 0) throw new Error("There is nothing to copy yet.");

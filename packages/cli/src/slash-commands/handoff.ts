@@ -19,7 +19,7 @@ export const handoffCommand: SlashCommand = {
   name: "handoff",
   about: "go on in a new session with what it needs of this one",
   hint: "GOAL",
-  faces: ["terminal", "screen reader"],
+  views: ["terminal", "screen reader"],
   async run(rest, { harness, show, signal }) {
     if (rest === "") {
       throw new Error("/handoff needs the goal of the new session: /handoff write the tests");

@@ -66,7 +66,7 @@ export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] 
 export const helpCommand: SlashCommand = {
   name: "help",
   about: "show the keys and the commands",
-  faces: ["terminal", "screen reader"],
+  views: ["terminal", "screen reader"],
   allowWhileRunning: true,
   run: (_rest, { commands, help }) => ({ show: [...help, commandTable(commands())] }),
 };

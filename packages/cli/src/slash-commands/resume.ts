@@ -15,7 +15,7 @@ export const resumeCommand: SlashCommand = {
   name: "resume",
   about: "go on with another session",
   hint: "[id or words]",
-  faces: ["terminal", "screen reader"],
+  views: ["terminal", "screen reader"],
   async run(rest, context) {
     const store = await openStore(context);
     const named = rest === "" ? undefined : await byId(store, rest);

@@ -5,7 +5,7 @@ import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Harness, openHarness } from "../harness/harness.ts";
 import { openStore } from "../harness/setup.ts";
-import { FakeFace } from "../testing/slash-commands.ts";
+import { FakeView } from "../testing/slash-commands.ts";
 
 let state = "";
 let work = "";
@@ -53,14 +53,14 @@ async function worked(
 }
 
 /** Runs the command, and answers its questions with the choices of these labels. */
-async function play(of: Harness, ...answers: string[]): Promise<FakeFace> {
-  const face = new FakeFace({ harness: of, env: { XDG_STATE_HOME: state }, cwd: work });
-  face.answers = answers;
-  await face.run("rewind");
-  return face;
+async function play(of: Harness, ...answers: string[]): Promise<FakeView> {
+  const view = new FakeView({ harness: of, env: { XDG_STATE_HOME: state }, cwd: work });
+  view.answers = answers;
+  await view.run("rewind");
+  return view;
 }
 
-function listLabels(question: FakeFace["questions"][number] | undefined): string[] {
+function listLabels(question: FakeView["questions"][number] | undefined): string[] {
   return (question?.choices ?? []).map(({ label }) => label);
 }
 

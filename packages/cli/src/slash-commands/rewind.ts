@@ -37,7 +37,7 @@ type Extent = "both" | "files" | "conversation" | "cancel";
 export const rewindCommand: SlashCommand = {
   name: "rewind",
   about: "take the conversation, files or both back to before a prompt",
-  faces: ["terminal", "screen reader"],
+  views: ["terminal", "screen reader"],
   async run(_rest, context) {
     const place = await choosePlace(context);
     if (!place) return undefined;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OLD_OUTPUT } from "../testing/old-prompt.ts";
 import { type Harness, openHarness } from "../harness/harness.ts";
 import { openStore } from "../harness/setup.ts";
-import { FakeFace } from "../testing/slash-commands.ts";
+import { FakeView } from "../testing/slash-commands.ts";
 
 let folder = "";
 let work = "";
@@ -25,14 +25,14 @@ afterEach(async () => {
   await rm(work, { recursive: true, force: true });
 });
 
-function listLabels(question: FakeFace["questions"][number] | undefined): string[] {
+function listLabels(question: FakeView["questions"][number] | undefined): string[] {
   return (question?.choices ?? []).map(({ label }) => label);
 }
 
 async function started(
   script: ScriptedModel,
   options: { session?: Session } = {},
-): Promise<FakeFace> {
+): Promise<FakeView> {
   const store = await openStore({ env: { XDG_STATE_HOME: folder } });
   harness = await openHarness({
     settings: { tools: [], sandbox: "none" },
@@ -50,18 +50,18 @@ async function started(
     },
     ...options,
   });
-  return new FakeFace({ harness, env: { XDG_STATE_HOME: folder }, cwd: work });
+  return new FakeView({ harness, env: { XDG_STATE_HOME: folder }, cwd: work });
 }
 
 /** A harness in which these were asked and answered. */
 async function openConversation(
   prompts: readonly string[],
   ...more: ScriptStep[]
-): Promise<FakeFace> {
+): Promise<FakeView> {
   const steps = [...prompts.map((text) => `Re: ${text}`), ...more];
-  const face = await started(scriptedModel(steps, { usage: { input: 10, output: 5 } }));
-  for (const text of prompts) await face.harness.prompt({ text });
-  return face;
+  const view = await started(scriptedModel(steps, { usage: { input: 10, output: 5 } }));
+  for (const text of prompts) await view.harness.prompt({ text });
+  return view;
 }
 
 /** A session of a folder that is there besides. */
@@ -79,72 +79,72 @@ async function other(prompt: string, cwd = work): Promise<string> {
 describe("/resume", () => {
   it("names a session by what was written, not by the output of commands", async () => {
     await other(`Why? ${OLD_OUTPUT.replaceAll("\n", " ")}`);
-    const face = await openConversation(["Now"]);
-    await face.run("resume");
-    expect(listLabels(face.questions[0])).toContain("Why?");
+    const view = await openConversation(["Now"]);
+    await view.run("resume");
+    expect(listLabels(view.questions[0])).toContain("Why?");
   });
 
   it("lists the other sessions of this folder, and goes on with the chosen one", async () => {
     const path = await other("Fix the parser");
     await other("Elsewhere", "/elsewhere");
-    const face = await openConversation(["Hi"]);
-    face.answers = ["Fix the parser"];
-    await face.run("resume");
-    expect(face.questions.map(({ title }) => title)).toEqual(["Sessions of this folder"]);
-    expect(listLabels(face.questions[0])).toEqual(["Fix the parser", "Sessions of all folders…"]);
-    expect(face.opened).toEqual([{ session: path }]);
+    const view = await openConversation(["Hi"]);
+    view.answers = ["Fix the parser"];
+    await view.run("resume");
+    expect(view.questions.map(({ title }) => title)).toEqual(["Sessions of this folder"]);
+    expect(listLabels(view.questions[0])).toEqual(["Fix the parser", "Sessions of all folders…"]);
+    expect(view.opened).toEqual([{ session: path }]);
   });
 
   it("goes to those of all folders", async () => {
     await other("Fix the parser");
     const path = await other("Elsewhere", "/elsewhere");
-    const face = await openConversation(["Hi"]);
-    face.answers = ["Sessions of all folders…", "Elsewhere"];
-    await face.run("resume");
-    expect(face.opened).toEqual([{ session: path }]);
+    const view = await openConversation(["Hi"]);
+    view.answers = ["Sessions of all folders…", "Elsewhere"];
+    await view.run("resume");
+    expect(view.opened).toEqual([{ session: path }]);
   });
 
   it("takes an id, or words that mean one session, without a question", async () => {
     const path = await other("Fix the parser");
     await other("Write docs");
-    const face = await openConversation(["Hi"]);
-    await face.run("resume the PARSER");
-    await face.run(`resume ${path.slice(path.lastIndexOf("_") + 1, -".jsonl".length - 2)}`);
-    expect(face.questions).toEqual([]);
-    expect(face.opened).toEqual([{ session: path }, { session: path }]);
+    const view = await openConversation(["Hi"]);
+    await view.run("resume the PARSER");
+    await view.run(`resume ${path.slice(path.lastIndexOf("_") + 1, -".jsonl".length - 2)}`);
+    expect(view.questions).toEqual([]);
+    expect(view.opened).toEqual([{ session: path }, { session: path }]);
   });
 
   it("says so where there is none", async () => {
-    const face = await openConversation(["Hi"]);
-    await expect(face.run("resume")).rejects.toThrow("no other session");
-    await expect(face.run("resume nothing like it")).rejects.toThrow('has "nothing like it"');
+    const view = await openConversation(["Hi"]);
+    await expect(view.run("resume")).rejects.toThrow("no other session");
+    await expect(view.run("resume nothing like it")).rejects.toThrow('has "nothing like it"');
   });
 });
 
 describe("/tree", () => {
   it("opens the tree of this session", async () => {
-    const face = await openConversation(["Hi"]);
-    await face.run("tree");
-    expect(face.trees).toHaveLength(1);
-    expect(face.opened).toEqual([]);
+    const view = await openConversation(["Hi"]);
+    await view.run("tree");
+    expect(view.trees).toHaveLength(1);
+    expect(view.opened).toEqual([]);
   });
 
   it("says so where nothing was said", async () => {
-    const face = await started(scriptedModel([]));
-    await expect(face.run("tree")).rejects.toThrow("Nothing was said");
+    const view = await started(scriptedModel([]));
+    await expect(view.run("tree")).rejects.toThrow("Nothing was said");
   });
 });
 
 describe("/fork", () => {
   it("copies up to a prompt, goes on in the copy, and puts the prompt into the editor", async () => {
-    const face = await openConversation(["One", "Two"]);
-    const { session } = face.harness;
+    const view = await openConversation(["One", "Two"]);
+    const { session } = view.harness;
     const before = await readFile(session?.path ?? "", "utf8");
-    face.answers = ["Two"];
-    await face.run("fork");
-    expect(listLabels(face.questions[0])).toEqual(["Two", "One"]);
-    expect(face.edited).toEqual(["Two"]);
-    const [request] = face.opened;
+    view.answers = ["Two"];
+    await view.run("fork");
+    expect(listLabels(view.questions[0])).toEqual(["Two", "One"]);
+    expect(view.edited).toEqual(["Two"]);
+    const [request] = view.opened;
     const copy = await openSession(request && "session" in request ? request.session : "");
     open.push(copy);
     expect(copy.header.from).toMatchObject({ session: session?.header.id });
@@ -156,17 +156,17 @@ describe("/fork", () => {
   });
 
   it("gives a prompt back without the output of commands that was sent with it", async () => {
-    const face = await openConversation(["One", `Why?\n\n${OLD_OUTPUT}`]);
-    face.answers = ["Why?"];
-    await face.run("fork");
-    expect(listLabels(face.questions[0])).toEqual(["Why?", "One"]);
-    expect(face.edited).toEqual(["Why?"]);
+    const view = await openConversation(["One", `Why?\n\n${OLD_OUTPUT}`]);
+    view.answers = ["Why?"];
+    await view.run("fork");
+    expect(listLabels(view.questions[0])).toEqual(["Why?", "One"]);
+    expect(view.edited).toEqual(["Why?"]);
   });
 
   it("does nothing where the question is left", async () => {
-    const face = await openConversation(["One"]);
-    await face.run("fork");
-    expect(face.opened).toEqual([]);
+    const view = await openConversation(["One"]);
+    await view.run("fork");
+    expect(view.opened).toEqual([]);
     await expect((await started(scriptedModel([]))).run("fork")).rejects.toThrow("nothing to copy");
   });
 });
@@ -174,7 +174,7 @@ describe("/fork", () => {
 describe("/handoff", () => {
   it("has the model write the first prompt of a new session, and counts what that used", async () => {
     let asked = "";
-    const face = await openConversation(
+    const view = await openConversation(
       ["Use a trie, not a map"],
       (context) => {
         asked = JSON.stringify(context.messages);
@@ -182,88 +182,88 @@ describe("/handoff", () => {
       },
       "ok",
     );
-    const { agent } = face.harness;
+    const { agent } = view.harness;
     const { length } = agent.state.messages;
-    await face.run("handoff write the tests");
+    await view.run("handoff write the tests");
     expect(asked).toContain("write the tests");
     expect(asked).toContain("Use a trie, not a map");
-    expect(face.opened).toEqual([{ new: true, prompt: "Goal: tests. Decided: a trie." }]);
+    expect(view.opened).toEqual([{ new: true, prompt: "Goal: tests. Decided: a trie." }]);
     expect(agent.state.messages).toHaveLength(length);
-    const { usage } = await face.harness.prompt({ text: "on" });
+    const { usage } = await view.harness.prompt({ text: "on" });
     expect(usage).toMatchObject({ input: 20, output: 10 });
   });
 
   it("needs a goal, and something to hand on", async () => {
-    const face = await started(scriptedModel([]));
-    await expect(face.run("handoff")).rejects.toThrow("needs the goal");
-    await expect(face.run("handoff x")).rejects.toThrow("nothing to hand on");
+    const view = await started(scriptedModel([]));
+    await expect(view.run("handoff")).rejects.toThrow("needs the goal");
+    await expect(view.run("handoff x")).rejects.toThrow("nothing to hand on");
   });
 
   it("asks no longer when it is stopped", async () => {
-    const face = await openConversation(["One"], [stall()]);
-    const end = face.run("handoff x");
-    face.stop.abort();
+    const view = await openConversation(["One"], [stall()]);
+    const end = view.run("handoff x");
+    view.stop.abort();
     await expect(end).rejects.toThrow(/./);
-    expect(face.opened).toEqual([]);
+    expect(view.opened).toEqual([]);
   });
 
   it("opens nothing where the model fails", async () => {
-    const face = await openConversation(["One"], "");
-    await expect(face.run("handoff x")).rejects.toThrow(/./);
-    expect(face.opened).toEqual([]);
+    const view = await openConversation(["One"], "");
+    await expect(view.run("handoff x")).rejects.toThrow(/./);
+    expect(view.opened).toEqual([]);
   });
 });
 
 describe("/copy", () => {
   it("copies the last answer as the model wrote it, or the nth last", async () => {
-    const face = await openConversation(["**One**", "Two"]);
-    await face.run("copy");
-    await face.run("copy 2");
-    expect(face.copied).toEqual(["Re: Two", "Re: **One**"]);
-    expect(face.output[0]).toContain("Copied 7 characters");
+    const view = await openConversation(["**One**", "Two"]);
+    await view.run("copy");
+    await view.run("copy 2");
+    expect(view.copied).toEqual(["Re: Two", "Re: **One**"]);
+    expect(view.output[0]).toContain("Copied 7 characters");
   });
 
   it("says what there is where it is asked for more", async () => {
-    const face = await openConversation(["One"]);
-    await expect(face.run("copy 2")).rejects.toThrow("There is one answer");
-    await expect(face.run("copy x")).rejects.toThrow("takes a number");
+    const view = await openConversation(["One"]);
+    await expect(view.run("copy 2")).rejects.toThrow("There is one answer");
+    await expect(view.run("copy x")).rejects.toThrow("takes a number");
     await expect((await started(scriptedModel([]))).run("copy")).rejects.toThrow("no answer");
   });
 });
 
 describe("the others", () => {
   it("/new begins a new session, and sends it a prompt where one is given", async () => {
-    const face = await started(scriptedModel([]));
-    await face.run("new");
-    expect(face.sent).toEqual([]);
-    await face.run("new do this");
-    expect(face.opened).toEqual([{ new: true }, { new: true }]);
-    expect(face.sent).toEqual(["do this"]);
+    const view = await started(scriptedModel([]));
+    await view.run("new");
+    expect(view.sent).toEqual([]);
+    await view.run("new do this");
+    expect(view.opened).toEqual([{ new: true }, { new: true }]);
+    expect(view.sent).toEqual(["do this"]);
   });
 
   it("/title gives a name, by which the session is listed", async () => {
-    const face = await openConversation(["One"]);
-    await face.run("title The parser");
+    const view = await openConversation(["One"]);
+    await view.run("title The parser");
     const store = await openStore({ env: { XDG_STATE_HOME: folder } });
     expect(await store.list({ cwd: work })).toMatchObject([{ title: "The parser" }]);
-    await expect(face.run("title")).rejects.toThrow("needs a name");
+    await expect(view.run("title")).rejects.toThrow("needs a name");
   });
 
   it("/session shows id, file, messages and tokens", async () => {
-    const face = await openConversation(["One"]);
-    const { session } = face.harness;
-    await face.run("session");
-    expect(face.output[0]).toContain(`- id: \`${session?.header.id}\``);
-    expect(face.output[0]).toContain(`\`${session?.path}\``);
-    expect(face.output[0]).toContain("- messages: 2\n");
-    expect(face.output[0]).toContain("- tokens: 10 in · 5 out");
+    const view = await openConversation(["One"]);
+    const { session } = view.harness;
+    await view.run("session");
+    expect(view.output[0]).toContain(`- id: \`${session?.header.id}\``);
+    expect(view.output[0]).toContain(`\`${session?.path}\``);
+    expect(view.output[0]).toContain("- messages: 2\n");
+    expect(view.output[0]).toContain("- tokens: 10 in · 5 out");
   });
 
   it("/export writes a page named after the session into the folder", async () => {
-    const face = await openConversation(["One"]);
-    await face.run("export");
-    const name = `gyre-${face.harness.session?.header.id.slice(0, 8)}.html`;
+    const view = await openConversation(["One"]);
+    await view.run("export");
+    const name = `gyre-${view.harness.session?.header.id.slice(0, 8)}.html`;
     expect(await readFile(join(work, name), "utf8")).toContain("Re: One");
-    expect(face.output[0]).toContain(name);
+    expect(view.output[0]).toContain(name);
   });
 });

@@ -7,7 +7,7 @@ import type { Mcp, McpServerStatus } from "@gyre/tools/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Approvals, type Harness, openHarness } from "../harness/harness.ts";
 import { openStore, type Setup } from "../harness/setup.ts";
-import { FakeFace } from "../testing/slash-commands.ts";
+import { FakeView } from "../testing/slash-commands.ts";
 import { drawBar } from "../text/markdown-text.ts";
 import { builtinCommands } from "./builtin.ts";
 import { KEY_GROUPS } from "./help.ts";
@@ -33,7 +33,7 @@ interface PlayedOptions {
 }
 
 /** Commands on a real agent whose model follows a script. */
-async function played(options: PlayedOptions = {}): Promise<FakeFace> {
+async function played(options: PlayedOptions = {}): Promise<FakeView> {
   const { script = ["Hello"], layers, mcp } = options;
   const { tools = ["read", "grep"], approvals = "deny" } = options;
   const model = scriptedModel(script);
@@ -61,7 +61,7 @@ async function played(options: PlayedOptions = {}): Promise<FakeFace> {
     },
   });
   const of = mcp ? Object.assign(harness, { mcp }) : harness;
-  return new FakeFace({ harness: of, env, cwd: folder, ...(layers && { layers }) });
+  return new FakeView({ harness: of, env, cwd: folder, ...(layers && { layers }) });
 }
 
 it("each name is there once", () => {
@@ -71,49 +71,49 @@ it("each name is there once", () => {
 
 describe("/model", () => {
   it("takes the model that is named, and says so", async () => {
-    const face = await played();
-    await face.run("model other");
-    expect(face.harness.model.id).toBe("other");
-    expect(face.output).toEqual([`The model is ${face.harness.model.provider}/other now.`]);
+    const view = await played();
+    await view.run("model other");
+    expect(view.harness.model.id).toBe("other");
+    expect(view.output).toEqual([`The model is ${view.harness.model.provider}/other now.`]);
   });
 
   it("says that the cache starts over where something was said already", async () => {
-    const face = await played();
-    await face.harness.prompt({ text: "Hi" });
-    await face.run("model other");
-    expect(face.output[0]).toMatch(/now\. The service's cache starts over/);
-    await face.run("model other");
-    expect(face.output[1]).not.toContain("cache");
+    const view = await played();
+    await view.harness.prompt({ text: "Hi" });
+    await view.run("model other");
+    expect(view.output[0]).toMatch(/now\. The service's cache starts over/);
+    await view.run("model other");
+    expect(view.output[1]).not.toContain("cache");
   });
 
   it("lists the models, with the one in use marked, and leaves it where none is chosen", async () => {
-    const face = await played();
-    const { provider, id } = face.harness.model;
-    await face.run("model");
-    expect(face.questions[0]?.choices[face.questions[0].start ?? -1]).toMatchObject({
+    const view = await played();
+    const { provider, id } = view.harness.model;
+    await view.run("model");
+    expect(view.questions[0]?.choices[view.questions[0].start ?? -1]).toMatchObject({
       value: `${provider}/${id}`,
       detail: expect.stringMatching(/ · now$/) as unknown,
     });
-    expect(face.questions[0]?.filter).toBe(true);
-    expect(face.output).toEqual([]);
+    expect(view.questions[0]?.filter).toBe(true);
+    expect(view.output).toEqual([]);
   });
 
   it("rejects with a message for the user where there is no such model", async () => {
-    const face = await played();
-    await expect(face.run("model nothing")).rejects.toThrow('There is no model "nothing".');
+    const view = await played();
+    await expect(view.run("model nothing")).rejects.toThrow('There is no model "nothing".');
   });
 });
 
 describe("/thinking", () => {
   it("takes a level by name or from a list, and none that there is not", async () => {
-    const face = await played();
-    await face.run("thinking high");
-    face.answers.push("low");
-    await face.run("thinking");
-    expect(face.questions[0]?.start).toBe(4);
-    expect(face.harness.agent.state.thinkingLevel).toBe("low");
-    expect(face.output).toEqual(["Thinking is high now.", "Thinking is low now."]);
-    await expect(face.run("thinking much")).rejects.toThrow(
+    const view = await played();
+    await view.run("thinking high");
+    view.answers.push("low");
+    await view.run("thinking");
+    expect(view.questions[0]?.start).toBe(4);
+    expect(view.harness.agent.state.thinkingLevel).toBe("low");
+    expect(view.output).toEqual(["Thinking is high now.", "Thinking is low now."]);
+    await expect(view.run("thinking much")).rejects.toThrow(
       'There is no level "much". The levels are off,',
     );
   });
@@ -121,29 +121,29 @@ describe("/thinking", () => {
 
 describe("/mode and /permissions", () => {
   it("take a mode by name or from a list that says what each means", async () => {
-    const face = await played();
-    await face.run("mode plan");
-    face.answers.push("auto-edit");
-    await face.run("permissions");
-    expect(face.questions[0]?.choices.map(({ detail }) => detail)).toContain(
+    const view = await played();
+    await view.run("mode plan");
+    view.answers.push("auto-edit");
+    await view.run("permissions");
+    expect(view.questions[0]?.choices.map(({ detail }) => detail)).toContain(
       "Does everything by itself.",
     );
-    expect(face.harness.mode).toBe("auto-edit");
-    expect(face.output[0]).toBe(
+    expect(view.harness.mode).toBe("auto-edit");
+    expect(view.output[0]).toBe(
       "The mode is plan now. Reads and plans. Changes nothing and runs nothing.",
     );
-    await expect(face.run("permissions all")).rejects.toThrow('There is no mode "all".');
+    await expect(view.run("permissions all")).rejects.toThrow('There is no mode "all".');
   });
 
   it("show each rule that holds once, the strongest first, with where it is from", async () => {
-    const face = await played({
+    const view = await played({
       layers: [
         { source: "user file", settings: { allow: ["read", "shell(npm test)"], deny: ["git"] } },
         { source: "command line", settings: { allow: ["read", "edit(a|b)"] } },
       ],
     });
-    await face.run("permissions");
-    expect(face.output[0]).toBe(
+    await view.run("permissions");
+    expect(view.output[0]).toBe(
       [
         "|  | rule | from |",
         "| --- | --- | --- |",
@@ -156,49 +156,49 @@ describe("/mode and /permissions", () => {
   });
 
   it("show the rules that a person gave with an answer", async () => {
-    const face = await played({
+    const view = await played({
       script: [call("write", { path: "a.txt", content: "a" }), "Done"],
       tools: ["write"],
       approvals: () => Promise.resolve({ allow: "always", rule: "write(a.txt)" }),
     });
-    await face.harness.prompt({ text: "Write it" });
-    await face.run("permissions");
-    expect(face.output[0]).toContain("| allow | `write(a.txt)` | your answer, until this ends |");
+    await view.harness.prompt({ text: "Write it" });
+    await view.run("permissions");
+    expect(view.output[0]).toContain("| allow | `write(a.txt)` | your answer, until this ends |");
   });
 });
 
 describe("/tools", () => {
   it("turns one off and on by name, for the requests that follow", async () => {
-    const face = await played();
-    await face.run("tools grep");
-    const names = (): string[] => face.harness.agent.state.tools.map(({ name }) => name);
+    const view = await played();
+    await view.run("tools grep");
+    const names = (): string[] => view.harness.agent.state.tools.map(({ name }) => name);
     expect(names()).toEqual(["read"]);
-    await face.run("tools grep");
+    await view.run("tools grep");
     expect(names()).toEqual(["read", "grep"]);
-    expect(face.output).toEqual(["The model has read now.", "The model has read, grep now."]);
-    await expect(face.run("tools grap")).rejects.toThrow("Did you mean grep?");
+    expect(view.output).toEqual(["The model has read now.", "The model has read, grep now."]);
+    await expect(view.run("tools grap")).rejects.toThrow("Did you mean grep?");
   });
 
   it("asks until the list is left, and warns of the cache", async () => {
-    const face = await played();
-    await face.harness.prompt({ text: "Hi" });
-    face.answers.push("[x] read", "[x] grep", "[ ] grep");
-    await face.run("tools");
-    expect(face.questions.map(({ choices }) => choices.map(({ label }) => label))).toEqual([
+    const view = await played();
+    await view.harness.prompt({ text: "Hi" });
+    view.answers.push("[x] read", "[x] grep", "[ ] grep");
+    await view.run("tools");
+    expect(view.questions.map(({ choices }) => choices.map(({ label }) => label))).toEqual([
       ["[x] read", "[x] grep"],
       ["[ ] read", "[x] grep"],
       ["[ ] read", "[ ] grep"],
       ["[ ] read", "[x] grep"],
     ]);
-    expect(face.output).toEqual([
+    expect(view.output).toEqual([
       expect.stringMatching(/^The model has grep now\. .* cache starts over/),
     ]);
   });
 
   it("says nothing where all stays as it was", async () => {
-    const face = await played();
-    await face.run("tools");
-    expect(face.output).toEqual([]);
+    const view = await played();
+    await view.run("tools");
+    expect(view.output).toEqual([]);
   });
 });
 
@@ -228,20 +228,20 @@ describe("/mcp", () => {
   });
 
   it("says where servers come from when there are none", async () => {
-    const face = await played();
-    await face.run("mcp");
-    expect(face.output[0]).toMatch(/^No MCP servers are set/);
+    const view = await played();
+    await view.run("mcp");
+    expect(view.output[0]).toMatch(/^No MCP servers are set/);
   });
 
   it("shows each server with what it has, or what is wrong with it", async () => {
-    const face = await played({
+    const view = await played({
       mcp: createMcp([
         status({ held: ["c"] }),
         status({ name: "web", kind: "http", problem: "It is | gone." }),
       ]),
     });
-    await face.run("mcp");
-    expect(face.output[0]?.split("\n").slice(2)).toEqual([
+    await view.run("mcp");
+    expect(view.output[0]?.split("\n").slice(2)).toEqual([
       "| `files` | stdio | user | 2 tools; 1 changed: /mcp trust files |",
       "| `web` | http | user | It is \\| gone. |",
     ]);
@@ -249,31 +249,31 @@ describe("/mcp", () => {
 
   it("waits no longer for a server that does not answer when it is stopped", async () => {
     const mcp = { ...createMcp([status({})]), connect: () => new Promise<void>(() => {}) };
-    const face = await played({ mcp });
-    const end = face.run("mcp");
-    face.stop.abort();
-    await expect(end).rejects.toBe(face.stop.signal.reason);
-    expect(face.output).toEqual([]);
+    const view = await played({ mcp });
+    const end = view.run("mcp");
+    view.stop.abort();
+    await expect(end).rejects.toBe(view.stop.signal.reason);
+    expect(view.output).toEqual([]);
   });
 
   it("trusts the tools of one as they are, and shows what they say", async () => {
-    const face = await played({ mcp: createMcp([status({})]) });
-    await face.run("mcp trust files");
-    expect(face.output[0]).toContain("`new` (new)\n\n````\n```\nDoes.\nparameters: ");
-    expect(face.output[0]).toMatch(/The tools of files are now trusted as they are\.$/);
-    await expect(face.run("mcp trust")).rejects.toThrow("the name of a server");
+    const view = await played({ mcp: createMcp([status({})]) });
+    await view.run("mcp trust files");
+    expect(view.output[0]).toContain("`new` (new)\n\n````\n```\nDoes.\nparameters: ");
+    expect(view.output[0]).toMatch(/The tools of files are now trusted as they are\.$/);
+    await expect(view.run("mcp trust")).rejects.toThrow("the name of a server");
   });
 });
 
 describe("/context", () => {
   it("shows a bar and a table of what the next request is made of", async () => {
-    const face = await played();
-    await face.run("context");
-    expect(face.output[0]).toMatch(
+    const view = await played();
+    await view.run("context");
+    expect(view.output[0]).toMatch(
       /^About [\d,]+ tokens; [\d,]+ more until it is compacted at [\d,]+\./,
     );
-    expect(face.output[0]).toMatch(/\n```\n█+▓+·+\n```\n/);
-    expect(face.output[0]).toMatch(/\n\| ▓ \| tools \| [\d,]+ \| (\\<1|\d+) % \|\n/);
+    expect(view.output[0]).toMatch(/\n```\n█+▓+·+\n```\n/);
+    expect(view.output[0]).toMatch(/\n\| ▓ \| tools \| [\d,]+ \| (\\<1|\d+) % \|\n/);
   });
 
   it("has a bar that is as wide as it may be, and shows all that is there", () => {
@@ -292,50 +292,50 @@ describe("/context", () => {
 describe("/compact", () => {
   it("makes the context smaller, says by how much, and the session has it", async () => {
     const long = "word ".repeat(3000);
-    const face = await played({
+    const view = await played({
       script: [long, long, long, "All that matters: names."],
     });
-    for (const text of ["one", "two", "three"]) await face.harness.prompt({ text });
-    await face.run("compact the names");
-    expect(face.output[0]).toMatch(/^The context went from about [\d,]+ to [\d,]+ tokens\./);
-    expect(JSON.stringify(face.harness.agent.state.compaction)).toContain("All that matters");
-    const path = face.harness.session?.path ?? "";
+    for (const text of ["one", "two", "three"]) await view.harness.prompt({ text });
+    await view.run("compact the names");
+    expect(view.output[0]).toMatch(/^The context went from about [\d,]+ to [\d,]+ tokens\./);
+    expect(JSON.stringify(view.harness.agent.state.compaction)).toContain("All that matters");
+    const path = view.harness.session?.path ?? "";
     expect(existsSync(path) && readFileSync(path, "utf8")).toContain('"type":"compaction"');
   });
 
   it("leaves all as it was when it is stopped", async () => {
     const long = "word ".repeat(3000);
-    const face = await played({ script: [long, long, long, [stall()]] });
-    for (const text of ["one", "two", "three"]) await face.harness.prompt({ text });
-    const end = face.run("compact");
-    face.stop.abort();
+    const view = await played({ script: [long, long, long, [stall()]] });
+    for (const text of ["one", "two", "three"]) await view.harness.prompt({ text });
+    const end = view.run("compact");
+    view.stop.abort();
     await expect(end).rejects.toThrow("has changed nothing");
-    expect(face.output).toEqual([]);
-    expect(face.harness.agent.state.compaction).toBeUndefined();
+    expect(view.output).toEqual([]);
+    expect(view.harness.agent.state.compaction).toBeUndefined();
   });
 
   it("says where there is nothing to leave out", async () => {
-    const face = await played();
-    await face.run("compact");
-    expect(face.output).toEqual(["There is nothing to leave out yet."]);
+    const view = await played();
+    await view.run("compact");
+    expect(view.output).toEqual(["There is nothing to leave out yet."]);
   });
 });
 
 describe("/cost", () => {
   it("shows the session, the last prompt, and what came from the cache", async () => {
     const usage = { input: 100, cacheRead: 300, output: 10, totalTokens: 410 };
-    const face = await played({
+    const view = await played({
       script: [
         { parts: [call("grep", { pattern: "x" })], usage },
         { parts: ["Done"], usage },
       ],
     });
-    await face.harness.prompt({ text: "Look" });
-    await face.run("cost");
-    expect(face.output[0]).toMatch(
+    await view.harness.prompt({ text: "Look" });
+    await view.run("cost");
+    expect(view.output[0]).toMatch(
       /^The session: 820 tokens, for .*\. 75 % of the input was cached\./,
     );
-    expect(face.output[0]).toContain("Since your last message: 820 tokens");
+    expect(view.output[0]).toContain("Since your last message: 820 tokens");
   });
 
   it("keeps models apart, and what was said last from all", () => {
@@ -361,16 +361,16 @@ describe("/cost", () => {
 
 describe("/help and /quit", () => {
   it("shows every key and every command", async () => {
-    const face = await played();
-    await face.run("help");
-    for (const { name } of builtinCommands) expect(face.output[0]).toContain(`\`/${name}\``);
+    const view = await played();
+    await view.run("help");
+    for (const { name } of builtinCommands) expect(view.output[0]).toContain(`\`/${name}\``);
     for (const { about } of KEY_GROUPS.flatMap(({ keys }) => keys))
-      expect(face.output[0]).toContain(about);
+      expect(view.output[0]).toContain(about);
   });
 
   it("ends the program", async () => {
-    const face = await played();
-    await face.run("quit");
-    expect(face.quits).toBe(1);
+    const view = await played();
+    await view.run("quit");
+    expect(view.quits).toBe(1);
   });
 });

@@ -12,7 +12,7 @@ import type { Copied, SlashCommand, SlashContext } from "../slash-commands/comma
 import { keyTable } from "../slash-commands/help.ts";
 import { partsMarkdown } from "../text/markdown-text.ts";
 
-export interface FakeFaceOptions {
+export interface FakeViewOptions {
   harness: Harness;
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
@@ -20,8 +20,8 @@ export interface FakeFaceOptions {
   commands?: readonly SlashCommand[];
 }
 
-/** Runs slash commands as a face does, and notes what they want done. */
-export class FakeFace {
+/** Runs slash commands as a view does, and notes what they want done. */
+export class FakeView {
   /** What each step showed, as Markdown. */
   readonly output: string[] = [];
   readonly warned: string[] = [];
@@ -36,9 +36,9 @@ export class FakeFace {
   quits = 0;
   /** The labels, or the beginnings of some, to choose; without one a question is left. */
   answers: string[] = [];
-  readonly #options: FakeFaceOptions;
+  readonly #options: FakeViewOptions;
 
-  constructor(options: FakeFaceOptions) {
+  constructor(options: FakeViewOptions) {
     this.#options = options;
   }
 

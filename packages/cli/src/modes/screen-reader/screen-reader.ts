@@ -78,7 +78,7 @@ class ScreenReaderProgram {
       first,
       ui: this.#ui,
       clock: this.#clock,
-      face: "screen reader",
+      view: "screen reader",
       conversation: () => this.#conversation,
       models: parts.models,
       askSecret: async () => {

@@ -108,7 +108,7 @@ class Program {
       first,
       ui: this.#window,
       clock: systemClock,
-      face: "terminal",
+      view: "terminal",
       conversation: () => this.#conversation,
       askSecret: async (title) => {
         const { TextPanel } = await import("../panels/text.ts");

@@ -46,7 +46,7 @@ it.each(["o", "y", "n"])(
       first: await readFirstSetup({}, io),
       ui: personWho(key, warnings),
       clock: systemClock,
-      face: "terminal",
+      view: "terminal",
       conversation: () => undefined,
       askSecret: () => Promise.resolve(undefined),
     });

@@ -53,7 +53,7 @@ export interface OpenerOptions {
   first: FirstSetup;
   ui: Ui;
   clock: Clock;
-  face: "terminal" | "screen reader";
+  view: "terminal" | "screen reader";
   conversation: () => OpenedConversation | undefined;
   /** Asks for a secret. Undefined where the user leaves the question. */
   askSecret: (title: string) => Promise<string | undefined>;
@@ -202,7 +202,7 @@ export class AgentOpener {
   }
 
   async #open(chosen: ChosenSession): Promise<Harness | undefined> {
-    const { face, io } = this.#options;
+    const { view, io } = this.#options;
     const controller = this.#options.conversation()?.controller;
     if (!controller) return undefined;
     const { builtinCommands } = await import("../../../slash-commands/builtin.ts");
@@ -220,7 +220,7 @@ export class AgentOpener {
     this.#session = chosen.session;
     const harness = await opening;
     const { findCommands } = await import("../../../slash-commands/find-commands.ts");
-    this.#commands = await findCommands(face, { harness, setup: this.#setup, env: io.env });
+    this.#commands = await findCommands(view, { harness, setup: this.#setup, env: io.env });
     return harness;
   }
 
