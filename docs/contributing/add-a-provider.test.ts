@@ -77,7 +77,7 @@ it("the page's format takes four files and one line, compiles, and passes the te
       "run",
       ...["--root", copy, "--reporter", "json", "--outputFile", report],
       ...tests,
-      "packages/ai/src/models/catalogue.test.ts",
+      "packages/ai/src/models/catalog.test.ts",
     ],
     { cwd: copy, env: { ...process.env, GYRE_RUNS: "5" } },
   );

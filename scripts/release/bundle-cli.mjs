@@ -46,7 +46,7 @@ if (nodeModule.enableCompileCache) {
 
 /**
  * What most commands share goes into one file, because each file takes time to load; what only
- * some of them need stays apart, and so do MCP, the wires and the catalogue of models.
+ * some of them need stays apart, and so do MCP, the wires and the catalog of models.
  */
 const CORE = /packages[\\/](?!cli\b)\w+[\\/](?:src|dist)[\\/](?!mcp\b|models\b|node\b|providers\b)/;
 const SHARED_BY = 4;

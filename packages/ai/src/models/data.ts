@@ -1,4 +1,4 @@
-// Written by scripts/release/catalogue.mjs; do not edit.
+// Written by scripts/release/catalog.mjs; do not edit.
 
 export const DATE: string = "2026-11-02";
 
@@ -7,7 +7,7 @@ export const SOURCES: readonly string[] = [
   "@pydantic/genai-prices@0.1.8 (MIT)",
 ];
 
-/** `decode` in catalogue.ts says how to read it. */
+/** `decode` in catalog.ts says how to read it. */
 export const DATA: string = `@anthropic|anthropic-messages
 claude-fable-5-1|Claude Fable 5.1|1000k|128k|tir|10,50,0.25,12.5
 claude-fable-5|Claude Fable 5|1000k|128k|tir|10,50,1,12.5

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../messages/messages.ts";
-import { catalogue } from "./catalogue.ts";
-import { AmbiguousModelError, createCatalogue, findModel, ModelNotFoundError } from "./find.ts";
+import { catalog } from "./catalog.ts";
+import { AmbiguousModelError, createCatalog, findModel, ModelNotFoundError } from "./find.ts";
 
 function model(provider: string, id: string, name: string = id): Model {
   return { id, name, provider, api: "wire" };
@@ -140,32 +140,32 @@ describe("findModel", () => {
   });
 });
 
-describe("findModel in the catalogue", () => {
+describe("findModel in the catalog", () => {
   it("knows the usual short names", () => {
     expect(findModel("gpt-5")).toMatchObject({ provider: "openai", id: "gpt-5" });
     for (const family of ["sonnet", "opus", "haiku"]) {
       const { provider, id } = findModel(family);
       expect(provider).toBe("anthropic");
-      const others = catalogue()
+      const others = catalog()
         .filter((one) => one.provider === "anthropic" && one.id.includes(family))
         .map((one) => one.name);
       const byNumber = new Intl.Collator("en", { numeric: true });
       const newest = others.sort((a, b) => byNumber.compare(a, b)).at(-1);
-      expect(catalogue().find((one) => one.provider === provider && one.id === id)?.name).toBe(
+      expect(catalog().find((one) => one.provider === provider && one.id === id)?.name).toBe(
         newest,
       );
     }
   });
 
   it("finds every model by provider/id", () => {
-    const all = createCatalogue(catalogue());
-    for (const one of catalogue()) expect(all.find(`${one.provider}/${one.id}`)).toBe(one);
+    const all = createCatalog(catalog());
+    for (const one of catalog()) expect(all.find(`${one.provider}/${one.id}`)).toBe(one);
   });
 });
 
-describe("createCatalogue", () => {
+describe("createCatalog", () => {
   it("lists all, or those of a service", () => {
-    const one = createCatalogue(models);
+    const one = createCatalog(models);
     expect(one.list()).toEqual(models);
     expect(one.list({ provider: "groq" }).map(({ id }) => id)).toEqual([
       "openai/gpt-oss-120b",
@@ -175,7 +175,7 @@ describe("createCatalogue", () => {
   });
 
   it("of two with the same provider and id the later one counts", () => {
-    const one = createCatalogue([model("a", "m", "old"), model("a", "n"), model("a", "m", "new")]);
+    const one = createCatalog([model("a", "m", "old"), model("a", "n"), model("a", "m", "new")]);
     expect(one.list().map(({ name }) => name)).toEqual(["new", "n"]);
     expect(one.find("m").name).toBe("new");
   });

@@ -1,6 +1,6 @@
 import type { Model } from "../messages/messages.ts";
 import { nearNames } from "../schema/near-names.ts";
-import { catalogue } from "./catalogue.ts";
+import { catalog } from "./catalog.ts";
 
 /** No model has such a name. `suggestions` are names that `find` takes, the likeliest first. */
 export class ModelNotFoundError extends Error {
@@ -44,7 +44,7 @@ const SHORT_WORD_CHARS = 4;
 const COMMON_WORD_MODELS = 2;
 
 /** Models that can be looked up by name. */
-export interface ModelCatalogue {
+export interface ModelCatalog {
   /** All of them, or those of one service, in the order in which they were given. */
   list(filter?: { provider?: string }): readonly Model[];
   /**
@@ -62,8 +62,8 @@ export interface ModelCatalogue {
   find(query: string): Model;
 }
 
-/** A catalogue of `models`. Of two with the same provider and id the later one counts. */
-export function createCatalogue(models: readonly Model[]): ModelCatalogue {
+/** A catalog of `models`. Of two with the same provider and id the later one counts. */
+export function createCatalog(models: readonly Model[]): ModelCatalog {
   const all = Object.freeze([...new Map(models.map((model) => [fullId(model), model])).values()]);
   let entries: Entry[] | undefined;
   const named = (wanted: string): Model[] =>
@@ -81,14 +81,14 @@ export function createCatalogue(models: readonly Model[]): ModelCatalogue {
   };
 }
 
-/** One look-up, in `models` or in the catalogue. `ModelCatalogue.find` says how names are read. */
+/** One look-up, in `models` or in the catalog. `ModelCatalog.find` says how names are read. */
 export function findModel(query: string, models?: readonly Model[]): Model {
-  if (models) return createCatalogue(models).find(query);
-  known ??= createCatalogue(catalogue());
+  if (models) return createCatalog(models).find(query);
+  known ??= createCatalog(catalog());
   return known.find(query);
 }
 
-let known: ModelCatalogue | undefined;
+let known: ModelCatalog | undefined;
 
 /** The services that make the models which they offer. */
 const MAKERS = new Set([

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { catalogue } from "@gyre/ai/models";
+import { catalog } from "@gyre/ai/models";
 import { KeyFileError } from "@gyre/ai/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
@@ -66,7 +66,7 @@ describe("gyre models", () => {
     const titles = out.match(/^\S.*$/gm) ?? [];
     expect(titles[0]).toBe("xAI (key: XAI_API_KEY)");
     expect(titles[1]).toBe("Anthropic (no key)");
-    expect(out.match(/^ {2}\S/gm)).toHaveLength(catalogue().length);
+    expect(out.match(/^ {2}\S/gm)).toHaveLength(catalog().length);
   });
 
   it("prints JSON, a model a line", async () => {
@@ -86,7 +86,7 @@ describe("gyre models", () => {
       price: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 },
     });
     const all = await asJson([], { all: true }, ANTHROPIC);
-    expect(all).toHaveLength(catalogue().length);
+    expect(all).toHaveLength(catalog().length);
     expect(new Set(all.filter(({ usable }) => usable).map(({ service }) => service))).toEqual(
       new Set(["anthropic"]),
     );

@@ -1,7 +1,7 @@
 import { errorMessage, type Model } from "@gyre/ai";
 import {
-  catalogue,
-  CATALOGUE_DATE,
+  catalog,
+  CATALOG_DATE,
   listServiceModels,
   mergeModels,
   parseUserModels,
@@ -80,7 +80,7 @@ export async function runModels(
   const { places, error } = await findKeyPlaces(io.env, keys, [...SERVICES, ...own]);
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
   const local = await localModels(io, keys, own, parts);
-  const known = user ? mergeModels(catalogue(), user) : catalogue();
+  const known = user ? mergeModels(catalog(), user) : catalog();
   // Of the same model, what is said last counts.
   const models = [
     ...new Map([...local, ...known].map((model) => [modelValue(model), model])).values(),
@@ -102,7 +102,7 @@ export async function runModels(
     const more =
       hidden > 0 ? ` ${hidden} more, of services without a key, with: gyre models --all.` : "";
     io.stderr.write(
-      `\nWindow in tokens; US dollars for a million tokens, in / out, as known on ${CATALOGUE_DATE}.${more}\n`,
+      `\nWindow in tokens; US dollars for a million tokens, in / out, as known on ${CATALOG_DATE}.${more}\n`,
     );
   }
   return EXIT.done;

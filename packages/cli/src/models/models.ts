@@ -36,11 +36,11 @@ export async function openModels({
   fetch: given,
 }: ModelsOptions): Promise<Models> {
   const own = settings.models;
-  const { catalogue, createCatalogue, mergeModels, parseUserModels, userServices } =
+  const { catalog, createCatalog, mergeModels, parseUserModels, userServices } =
     await import("@gyre/ai/models");
   const user = own === undefined ? undefined : parseUserModels(own, SOURCE);
   const services = user ? userServices(user) : [];
-  const all = createCatalogue(user ? mergeModels(catalogue(), user) : catalogue());
+  const all = createCatalog(user ? mergeModels(catalog(), user) : catalog());
   const keys = createKeyStore({ env });
   const find = async (name: string): Promise<Model> => named(name, (wanted) => all.find(wanted));
   const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
@@ -64,8 +64,8 @@ export async function openModels({
 }
 
 /**
- * A `service/id` that the catalogue does not have is taken at its word: services get new
- * models before catalogues do.
+ * A `service/id` that the catalog does not have is taken at its word: services get new
+ * models before catalogs do.
  */
 function named(name: string, find: (name: string) => Model): Model {
   try {

@@ -13,7 +13,7 @@ import { WireServer } from "../server/service.ts";
 // bytes.
 
 const KIB = 1024;
-/** As many as a large catalogue has. */
+/** As many as a large catalog has. */
 const LISTED_MODELS = 300;
 
 const token = process.argv[2] ?? "";

@@ -5,7 +5,7 @@ import { findClaudeFeatures } from "./claude-generations.ts";
 
 /** Thinking between calls needs this, where thinking goes by a budget. */
 export const INTERLEAVED_BETA = "interleaved-thinking-2025-05-14";
-/** What is asked for where neither the caller nor the catalogue says. */
+/** What is asked for where neither the caller nor the catalog says. */
 const DEFAULT_MAX_TOKENS = 8_192;
 /** More is asked for only by callers who want it: it has to fit the window with the input. */
 const USUAL_MAX_TOKENS = 32_000;

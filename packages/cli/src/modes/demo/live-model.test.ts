@@ -156,7 +156,7 @@ describe("gyre demo --model", () => {
 });
 
 describe("openModel", () => {
-  it("takes a model that the catalogue does not know at its word", async () => {
+  it("takes a model that the catalog does not know at its word", async () => {
     expect(await openModel("groq/brand-new-1", {})).toMatchObject({
       service: "Groq",
       model: { id: "brand-new-1", api: "openai-completions", provider: "groq" },

@@ -16,7 +16,7 @@ export interface UsableModelsOptions {
 
 /**
  * The models of services that have a key now or need none, and those that the settings name,
- * which may be too new for the catalogue.
+ * which may be too new for the catalog.
  */
 export function usableModels(options: UsableModelsOptions): () => Promise<readonly Model[]> {
   const { models, settings, env } = options;

