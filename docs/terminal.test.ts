@@ -119,6 +119,14 @@ describe("the commands of the page", () => {
     expect(rowsBelow("### Screen readers")).toEqual(readCommands(lines));
   });
 
+  it("are those of an editor in its page", async () => {
+    const [, listed = ""] =
+      /^\| Commands \| (.*); and/m.exec(await readFile(join(root, "docs/editors.md"), "utf8")) ??
+      [];
+    const names = listBuiltin("editor").map(({ name }) => `\`/${name}\``);
+    expect(listed).toBe(names.join(", "));
+  });
+
   it("can be added to as the example does it", async () => {
     const [example] = readFences(page).filter(({ language }) => language === "markdown");
     const cwd = join(folder, "example");

@@ -58,7 +58,7 @@ it("the page's format takes four files and one line, compiles, and passes the te
   expect(line.trimEnd().split("\n")).toHaveLength(1);
   await insert(FORMATS_FILE, line, '  "google-generative-ai": async () =>');
   const service = findFence(PRESETS_FILE);
-  await insert(PRESETS_FILE, service, '  defineService("anthropic",');
+  await insert(PRESETS_FILE, service, '  defineService("ollama",');
 
   const bin = join(root, "node_modules");
   const compiled = await run(

@@ -78,6 +78,9 @@ describe("the tests of the page", async () => {
 it("is in the help and in the list of tools", async () => {
   const catalog = (await load("tools/src/catalog.ts")) as typeof import("@gyre/tools/catalog");
   expect(toolListPage(catalog)).toContain("| `append` | edit |  |  |");
+  const [, listed = ""] = /which now\shas `([\w ]+)`/.exec(page) ?? [];
+  expect(catalog.TOOLS.map(({ name }) => name).join(" ")).toContain(` ${listed} `);
+  expect(listed).toContain("append");
   const { OTHER_TOOLS } = (await load(
     "cli/src/core/tool-lists.ts",
   )) as typeof import("../../packages/cli/src/core/tool-lists.ts");

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { run } from "../../scripts/shared/command.mjs";
+import { mustRun, run } from "../../scripts/shared/command.mjs";
 import { type Fence, readFences, root } from "../snippets.ts";
 
 // The files of the page, as they stand there, in a copy of the package: they are type-checked,
@@ -21,26 +21,14 @@ cpSync(join(root, PACKAGE, "src"), join(copy, "src"), {
   filter: (path) => !path.endsWith(".test.ts"),
 });
 for (const block of blocks) {
-  const path = findPath(block);
-  const isChange = block.language === "diff";
-  writeFileSync(path, isChange ? applyDiff(readFileSync(path, "utf8"), block.body) : block.body);
-}
-
-/** Finds each line of the context after the one before, and inserts added lines behind it. */
-function applyDiff(text: string, diff: string): string {
-  const lines = text.split("\n");
-  let at = 0;
-  for (const change of diff.trimEnd().split("\n")) {
-    const line = change.slice(1);
-    if (change.startsWith("+")) {
-      lines.splice(at++, 0, line);
-      continue;
-    }
-    const found = lines.indexOf(line, at);
-    if (found < 0) throw new Error(`There is no line "${line}" in what the page changes.`);
-    at = found + 1;
+  if (block.language !== "diff") {
+    writeFileSync(findPath(block), block.body);
+    continue;
   }
-  return lines.join("\n");
+  writeFileSync(join(copy, "page.diff"), block.body);
+  // Where git finds no repository, paths are those of the folder that it runs in.
+  const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(copy) };
+  await mustRun("git", ["apply", "-p3", "page.diff"], { cwd: copy, env });
 }
 
 it("needs three files, of which one is there already", () => {
@@ -48,6 +36,9 @@ it("needs three files, of which one is there already", () => {
   expect(files.slice(0, 3)).toEqual(["unix.ts", "unix.test.ts", "transports.ts"]);
   expect(blocks.filter(({ language }) => language === "diff")).toHaveLength(1);
   expect(files.slice(3)).toEqual(["message-port.ts", "message-port.test.ts"]);
+  expect(readFileSync(join(copy, "src/node/transports.ts"), "utf8")).toContain(
+    '  "unix:": unix,\n',
+  );
 });
 
 it("type-checks as the package does", async () => {

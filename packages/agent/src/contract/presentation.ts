@@ -71,7 +71,7 @@ type Args = Readonly<Record<string, unknown>>;
  */
 export interface ToolPresentation {
   kind: ToolKind;
-  /** The verb for people: "Read", "Search". Default: the tool's `label`, else its name. */
+  /** The verb before the title of a call: "Read", "Search"; empty for a command. Default: the tool's name. */
   verb?: string;
   /** What a call is about: a path, a command. `quote` marks text that is to be shown literally. */
   title?(args: Args, quote: (text: string) => string): string;

@@ -50,7 +50,7 @@ it("shows nothing of a file that is no JSON", () => {
   } catch (error) {
     message = String(error);
   }
-  expect(message).toContain("no JSON");
+  expect(message).toContain("invalid JSON");
   expect(message).not.toContain("secret");
 });
 

@@ -66,8 +66,8 @@ export interface CommandContext {
    */
   readonly signal: AbortSignal;
   /**
-   * Asks the user to choose. Undefined: the question was left. A view that cannot ask lists
-   * the choices instead, and the question counts as left.
+   * Asks the user to choose. Undefined: the user dismissed the question. A view that cannot ask
+   * lists the choices instead, and the question counts as dismissed.
    */
   choose: <T>(question: Question<T>) => Promise<T | undefined>;
   /** Shows something while the command is still at work. */

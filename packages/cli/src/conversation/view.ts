@@ -36,7 +36,7 @@ export interface ConversationView {
   /** What stops the agent, for messages: "Esc", "/stop". */
   readonly stopKey: string;
   show(item: ConversationItem): void;
-  /** Asks for permission. Undefined: the question was left, or the call was stopped meanwhile. */
+  /** Asks for permission. Undefined: it was dismissed, or the call was stopped meanwhile. */
   ask(request: ApprovalRequest, folder: string): Promise<ApprovalAnswer | undefined>;
   /** Puts a text into the editor. */
   edit(text: string): void;
