@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { mustRun, run } from "../../scripts/shared/command.mjs";
+import { run } from "../../scripts/shared/command.mjs";
 import { type Fence, readFences, root } from "../snippets.ts";
 
 // The files of the page, as they stand there, in a copy of the package: they are type-checked,
@@ -28,7 +28,8 @@ for (const block of blocks) {
   writeFileSync(join(copy, "page.diff"), block.body);
   // Where git finds no repository, paths are those of the folder that it runs in.
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(copy) };
-  await mustRun("git", ["apply", "-p3", "page.diff"], { cwd: copy, env });
+  const { code, output } = await run("git", ["apply", "-p3", "page.diff"], { cwd: copy, env });
+  if (code !== 0) throw new Error(`The change of the page does not apply:\n${output}`);
 }
 
 it("needs three files, of which one is there already", () => {
