@@ -63,6 +63,11 @@ export async function withProgram<T>(work: (bench: Bench) => T | Promise<T>): Pr
   }
 }
 
+/** A case that is run with the program. */
+export function programCase(name: string, run: (bench: Bench) => Line[] | Promise<Line[]>): Case {
+  return { name, run: () => withProgram(run) };
+}
+
 function nextMessage<T>(service: ChildProcess): Promise<T> {
   return new Promise((settle) => service.once("message", (message) => settle(message as T)));
 }
@@ -119,57 +124,41 @@ export function line(
 
 const ONE_SHOT = [entry, "-p", "Say hello."] as const;
 
-const version: Case = {
-  name: "cli-version",
-  run: () =>
-    withProgram((bench) => {
-      const bare = median(rounds(() => measureCost(bench, ["-e", "0"]).cpuMs));
-      const cpu = median(rounds(() => measureCost(bench, [entry, "--version"]).cpuMs));
-      return [line(`--version, CPU (bare node ${ms(bare)})`, "311 ms", cpu, 120, " ms")];
-    }),
-};
+const version: Case = programCase("cli-version", (bench) => {
+  const bare = median(rounds(() => measureCost(bench, ["-e", "0"]).cpuMs));
+  const cpu = median(rounds(() => measureCost(bench, [entry, "--version"]).cpuMs));
+  return [line(`--version, CPU (bare node ${ms(bare)})`, "311 ms", cpu, 120, " ms")];
+});
 
-const oneShot: Case = {
-  name: "cli-one-shot",
-  run: () =>
-    withProgram((bench) => {
-      const costs = rounds(() => measureCost(bench, ONE_SHOT));
-      const cpu = median(costs.map(({ cpuMs }) => cpuMs));
-      const wall = median(costs.map(({ wallMs }) => wallMs));
-      const peak = median(rounds(() => measurePeak(bench, ONE_SHOT)));
-      return [
-        line(`one answer without a terminal, CPU (wall ${ms(wall)})`, "462 ms", cpu, 300, " ms"),
-        line("the same, most memory", "112 MB", peak, 90, " MB"),
-      ];
-    }),
-};
+const oneShot: Case = programCase("cli-one-shot", (bench) => {
+  const costs = rounds(() => measureCost(bench, ONE_SHOT));
+  const cpu = median(costs.map(({ cpuMs }) => cpuMs));
+  const wall = median(costs.map(({ wallMs }) => wallMs));
+  const peak = median(rounds(() => measurePeak(bench, ONE_SHOT)));
+  return [
+    line(`one answer without a terminal, CPU (wall ${ms(wall)})`, "462 ms", cpu, 300, " ms"),
+    line("the same, most memory", "112 MB", peak, 90, " MB"),
+  ];
+});
 
-const tokens: Case = {
-  name: "cli-tokens",
-  run: () =>
-    withProgram(async (bench) => {
-      // Loaded where it is needed: other cases measure memory.
-      const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
-      measureCost(bench, ONE_SHOT);
-      bench.service.send("requests");
-      const [text = ""] = await nextMessage<string[]>(bench.service);
-      const { messages, system, tools } = JSON.parse(text) as Record<string, unknown>;
-      const parts = [system, tools, messages].map((part) => countTokens(JSON.stringify(part)));
-      const sum = parts.reduce((total, part) => total + part, 0);
-      const what = `first request, tokens: system ${parts[0]}, tools ${parts[1]}, message ${parts[2]}`;
-      return [line(what, "1150 (no grep, find)", sum, 1_200, "")];
-    }),
-};
+const tokens: Case = programCase("cli-tokens", async (bench) => {
+  // Loaded where it is needed: other cases measure memory.
+  const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
+  measureCost(bench, ONE_SHOT);
+  bench.service.send("requests");
+  const [text = ""] = await nextMessage<string[]>(bench.service);
+  const { messages, system, tools } = JSON.parse(text) as Record<string, unknown>;
+  const parts = [system, tools, messages].map((part) => countTokens(JSON.stringify(part)));
+  const sum = parts.reduce((total, part) => total + part, 0);
+  const what = `first request, tokens: system ${parts[0]}, tools ${parts[1]}, message ${parts[2]}`;
+  return [line(what, "1150 (no grep, find)", sum, 1_200, "")];
+});
 
-const acp: Case = {
-  name: "cli-acp",
-  run: () =>
-    withProgram(async (bench) => {
-      const times: number[] = [];
-      for (let round = 0; round < ROUNDS; round++) times.push(await initialize(bench));
-      return [line("ACP, start to initialized", "2978 ms", median(times), 400, " ms")];
-    }),
-};
+const acp: Case = programCase("cli-acp", async (bench) => {
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) times.push(await initialize(bench));
+  return [line("ACP, start to initialized", "2978 ms", median(times), 400, " ms")];
+});
 
 async function initialize({ env, home }: Bench): Promise<number> {
   const startedAt = performance.now();
@@ -195,32 +184,24 @@ async function initialize({ env, home }: Bench): Promise<number> {
   return took;
 }
 
-const refused: Case = {
-  name: "cli-401",
-  run: () =>
-    withProgram((bench) => {
-      bench.service.send({ answer: { status: 401, message: "invalid x-api-key" } });
-      const wall = median(rounds(() => measureCost(bench, ONE_SHOT, REFUSED).wallMs));
-      return [line("a key that is refused, start to exit", "1600 ms", wall, 1_000, " ms")];
-    }),
-};
+const refused: Case = programCase("cli-401", (bench) => {
+  bench.service.send({ answer: { status: 401, message: "invalid x-api-key" } });
+  const wall = median(rounds(() => measureCost(bench, ONE_SHOT, REFUSED).wallMs));
+  return [line("a key that is refused, start to exit", "1600 ms", wall, 1_000, " ms")];
+});
 
-const bigSession: Case = {
-  name: "cli-session",
-  run: () =>
-    withProgram(async (bench) => {
-      const file = join(bench.home, "big.jsonl");
-      const entries = await writeBigSession(file, join(bench.home, "work"));
-      const size = `${(statSync(file).size / MB).toFixed(0)} MB, ${entries} entries`;
-      const args = [entry, "-p", "Go on.", "--history", file];
-      const costs = Array.from({ length: 3 }, () => measureCost(bench, args));
-      const wall = median(costs.map(({ wallMs }) => wallMs));
-      const cpu = median(costs.map(({ cpuMs }) => cpuMs));
-      const peak = measurePeak(bench, args);
-      const what = `a session of ${size}: start, open, answer, exit (CPU ${ms(cpu)}, ${peak.toFixed(0)} MB)`;
-      return [line(what, "", wall, 3_000, " ms")];
-    }),
-};
+const bigSession: Case = programCase("cli-session", async (bench) => {
+  const file = join(bench.home, "big.jsonl");
+  const entries = await writeBigSession(file, join(bench.home, "work"));
+  const size = `${(statSync(file).size / MB).toFixed(0)} MB, ${entries} entries`;
+  const args = [entry, "-p", "Go on.", "--history", file];
+  const costs = Array.from({ length: 3 }, () => measureCost(bench, args));
+  const wall = median(costs.map(({ wallMs }) => wallMs));
+  const cpu = median(costs.map(({ cpuMs }) => cpuMs));
+  const peak = measurePeak(bench, args);
+  const what = `a session of ${size}: start, open, answer, exit (CPU ${ms(cpu)}, ${peak.toFixed(0)} MB)`;
+  return [line(what, "", wall, 3_000, " ms")];
+});
 
 /** A long piece of work: results of calls, and summaries that took the place of old ones. */
 async function writeBigSession(file: string, cwd: string): Promise<number> {

@@ -3,7 +3,7 @@ import type { TerminalRun } from "../../../../packages/cli/dist/testing/terminal
 import { fullClearsIn } from "../../../../packages/cli/dist/testing/screen-text.js";
 import type { Case, Line } from "../measure/lines.ts";
 import { makeMessages } from "../library/history.ts";
-import { type Bench, line, withProgram } from "./cli.ts";
+import { type Bench, line, programCase } from "./cli.ts";
 import { median } from "../measure/measure.ts";
 import { DEADLINE_MS, eventually, later, PROMPT, quiet, start, stop, withRun } from "./terminal.ts";
 import { readCommand, cpuSeconds, findDescendants, isDead, memoryMb } from "./processes.ts";
@@ -67,73 +67,59 @@ async function starts(bench: Bench, args: readonly string[], text: string): Prom
   return times;
 }
 
-const firstFrame: Case = {
-  name: "tui-first-frame",
-  run: () =>
-    withProgram(async (bench) => {
-      const times = await starts(bench, [], PROMPT);
-      const best = ms(Math.min(...times));
-      return [
-        line(`start to first prompt, median (best ${best})`, "376 ms", median(times), 200, " ms"),
-      ];
-    }),
-};
+const firstFrame: Case = programCase("tui-first-frame", async (bench) => {
+  const times = await starts(bench, [], PROMPT);
+  const best = ms(Math.min(...times));
+  return [
+    line(`start to first prompt, median (best ${best})`, "376 ms", median(times), 200, " ms"),
+  ];
+});
 
-const idle: Case = {
-  name: "tui-idle",
-  run: () =>
-    withProgram((bench) =>
-      withRun(bench, [], async ({ pid }) => {
-        await later(SETTLE_MS);
-        const before = cpuSeconds(pid);
-        await later(IDLE_MS);
-        const share = ((cpuSeconds(pid) - before) / (IDLE_MS / 1000)) * 100;
-        return [
-          line(
-            // Of what it shares with other programs, as Node itself is, it has its share.
-            `idle, memory (PSS; all that it can reach: ${memoryMb(pid, "Rss").toFixed(0)} MB)`,
-            "104 MB",
-            memoryMb(pid, "Pss"),
-            80,
-            " MB",
-          ),
-          { ...line("idle, CPU over 5 s", "0.0 %", share, 0, " %"), gyre: `${share.toFixed(1)} %` },
-        ];
-      }),
-    ),
-};
+const idle: Case = programCase("tui-idle", (bench) =>
+  withRun(bench, [], async ({ pid }) => {
+    await later(SETTLE_MS);
+    const before = cpuSeconds(pid);
+    await later(IDLE_MS);
+    const share = ((cpuSeconds(pid) - before) / (IDLE_MS / 1000)) * 100;
+    return [
+      line(
+        // Of what it shares with other programs, as Node itself is, it has its share.
+        `idle, memory (PSS; all that it can reach: ${memoryMb(pid, "Rss").toFixed(0)} MB)`,
+        "104 MB",
+        memoryMb(pid, "Pss"),
+        80,
+        " MB",
+      ),
+      { ...line("idle, CPU over 5 s", "0.0 %", share, 0, " %"), gyre: `${share.toFixed(1)} %` },
+    ];
+  }),
+);
 
 /** Small letters alone, so that a capital on the terminal is one that was typed. */
 const SMALL_WORDS = "the quick brown fox jumps over the lazy dog and runs through the field, ";
 
-const keyEcho: Case = {
-  name: "tui-key-echo",
-  run: () =>
-    withProgram((bench) =>
-      withRun(bench, [], async (run) => {
-        const answer = { say: SMALL_WORDS.repeat(1_000), deltaChars: 12, paceMs: 10 };
-        bench.service.send({ answer });
-        run.type("go");
-        run.press("enter");
-        await run.until("quick brown", { within: DEADLINE_MS });
-        const screen = run.screen().join("");
-        const keys = Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZ").filter(
-          (key) => !screen.includes(key),
-        );
-        const times: number[] = [];
-        while (times.length < limitRuns(KEY_RUNS) * KEYS_A_RUN) {
-          for (const key of keys) {
-            await later(MIN_KEY_GAP_MS + Math.random() * (MAX_KEY_GAP_MS - MIN_KEY_GAP_MS));
-            times.push(await echoMs(run, key));
-          }
-          run.press("ctrl+u");
-          await run.until((rows) => !rows.some((row) => row.includes(keys.join(""))));
-        }
-        const what = `key to echo while streaming, p99 of ${times.length} (median ${ms(median(times))})`;
-        return [exact(line(what, "1.4-6 ms", percentile(times, 0.99), 8, " ms"))];
-      }),
-    ),
-};
+const keyEcho: Case = programCase("tui-key-echo", (bench) =>
+  withRun(bench, [], async (run) => {
+    const answer = { say: SMALL_WORDS.repeat(1_000), deltaChars: 12, paceMs: 10 };
+    bench.service.send({ answer });
+    run.type("go");
+    run.press("enter");
+    await run.until("quick brown", { within: DEADLINE_MS });
+    const screen = run.screen().join("");
+    const keys = Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZ").filter((key) => !screen.includes(key));
+    const times: number[] = [];
+    while (times.length < limitRuns(KEY_RUNS) * KEYS_A_RUN) {
+      for (const key of keys) {
+        await later(MIN_KEY_GAP_MS + Math.random() * (MAX_KEY_GAP_MS - MIN_KEY_GAP_MS));
+        times.push(await echoMs(run, key));
+      }
+      run.press("ctrl+u");
+      await run.until((rows) => !rows.some((row) => row.includes(keys.join(""))));
+    }
+    const what = `key to echo while streaming, p99 of ${times.length} (median ${ms(median(times))})`;
+    return [exact(line(what, "1.4-6 ms", percentile(times, 0.99), 8, " ms"))];
+  }),
+);
 
 function echoMs(run: TerminalRun, key: string): Promise<number> {
   const pressedAt = performance.now();
@@ -221,54 +207,46 @@ async function stream(run: TerminalRun): Promise<Streamed> {
 /** A token is about so many characters. */
 const TOKEN_CHARS = 4;
 
-const streaming: Case = {
-  name: "tui-stream",
-  run: () =>
-    withProgram(async (bench) => {
-      const say = markdown();
-      const size = Buffer.byteLength(say);
-      const lines: Line[] = [];
-      const ask = (tokensASecond: number, rows?: number): Promise<Streamed> => {
-        const paceMs = 1_000 / tokensASecond;
-        bench.service.send({ answer: { say, deltaChars: TOKEN_CHARS, paceMs } });
-        return withRun(bench, ["--no-session"], stream, rows);
-      };
-      // Where nothing leaves the screen, all of it is as it was laid out last.
-      const whole = await ask(1_000, TALL_ROWS);
-      for (const speed of MAX_RUNS < STARTS ? [200] : [40, 200]) {
-        const { bytes, clears, changed, rows } = await ask(speed);
-        const kb = `${(size / 1000).toFixed(1)} KB at ${speed} tokens/s`;
-        const differing = rows.filter((row, nth) => row !== whole.rows[nth]).length;
-        const other = differing + Math.abs(rows.length - whole.rows.length);
-        lines.push(
-          exact(line(`bytes written a byte, ${kb}`, "6.4", bytes / size, 5, "")),
-          line("the same, full clears", "", clears, 0, ""),
-          line(`the same, rows of scrollback that changed (of ${rows.length})`, "", changed, 0, ""),
-          line("the same, rows that are not as laid out whole", "", other, 0, ""),
-        );
-      }
-      return lines;
-    }),
-};
+const streaming: Case = programCase("tui-stream", async (bench) => {
+  const say = markdown();
+  const size = Buffer.byteLength(say);
+  const lines: Line[] = [];
+  const ask = (tokensASecond: number, rows?: number): Promise<Streamed> => {
+    const paceMs = 1_000 / tokensASecond;
+    bench.service.send({ answer: { say, deltaChars: TOKEN_CHARS, paceMs } });
+    return withRun(bench, ["--no-session"], stream, rows);
+  };
+  // Where nothing leaves the screen, all of it is as it was laid out last.
+  const whole = await ask(1_000, TALL_ROWS);
+  for (const speed of MAX_RUNS < STARTS ? [200] : [40, 200]) {
+    const { bytes, clears, changed, rows } = await ask(speed);
+    const kb = `${(size / 1000).toFixed(1)} KB at ${speed} tokens/s`;
+    const differing = rows.filter((row, nth) => row !== whole.rows[nth]).length;
+    const other = differing + Math.abs(rows.length - whole.rows.length);
+    lines.push(
+      exact(line(`bytes written a byte, ${kb}`, "6.4", bytes / size, 5, "")),
+      line("the same, full clears", "", clears, 0, ""),
+      line(`the same, rows of scrollback that changed (of ${rows.length})`, "", changed, 0, ""),
+      line("the same, rows that are not as laid out whole", "", other, 0, ""),
+    );
+  }
+  return lines;
+});
 
 /** Three that would sleep on, one of which ignores its signal. */
 const SLEEPERS = ["301", "302", "303"];
 const TREE = `sleep 301 & sh -c 'trap "" TERM INT HUP; sleep 302; sleep 302' & sleep 303`;
 
-const escape: Case = {
-  name: "tui-escape",
-  run: () =>
-    withProgram((bench) =>
-      withRun(bench, ["--mode", "full"], async (run) => {
-        const answer = { say: [{ call: "shell", arguments: { command: TREE } }] };
-        bench.service.send({ answer });
-        const times: number[] = [];
-        while (times.length < limitRuns(ESCAPES)) times.push(await escapeMs(run));
-        const what = `Esc to dead process tree, p99 of ${times.length} (median ${ms(median(times))})`;
-        return [line(what, "", percentile(times, 0.99), 250, " ms")];
-      }),
-    ),
-};
+const escape: Case = programCase("tui-escape", (bench) =>
+  withRun(bench, ["--mode", "full"], async (run) => {
+    const answer = { say: [{ call: "shell", arguments: { command: TREE } }] };
+    bench.service.send({ answer });
+    const times: number[] = [];
+    while (times.length < limitRuns(ESCAPES)) times.push(await escapeMs(run));
+    const what = `Esc to dead process tree, p99 of ${times.length} (median ${ms(median(times))})`;
+    return [line(what, "", percentile(times, 0.99), 250, " ms")];
+  }),
+);
 
 async function escapeMs(run: TerminalRun): Promise<number> {
   run.type("go");
@@ -286,30 +264,26 @@ async function escapeMs(run: TerminalRun): Promise<number> {
   return took;
 }
 
-const resume: Case = {
-  name: "tui-resume",
-  run: () =>
-    withProgram(async (bench) => {
-      const file = join(bench.home, "long.jsonl");
-      const { createSession } = await import("@gyre/sessions");
-      const session = await createSession(file, { cwd: join(bench.home, "work") });
-      const appended: Promise<unknown>[] = [];
-      for (let nth = 0; session.entries.length + appended.length < RESUMED_ENTRIES; nth++) {
-        for (const message of makeMessages(nth, `${SMALL_WORDS.repeat(20)}\n`)) {
-          appended.push(session.append({ type: "message", message }));
-        }
-      }
-      await Promise.all(appended);
-      await session.close();
-      const args = ["--history", file];
-      const first = median(await starts(bench, args, PROMPT));
-      const resumed = median(await starts(bench, args, LAST_ANSWER));
-      const what = `a session of ${RESUMED_ENTRIES} entries, start to first prompt`;
-      return [
-        line(what, "", first, 400, " ms"),
-        line("the same, start to what was said last", "", resumed, 400, " ms"),
-      ];
-    }),
-};
+const resume: Case = programCase("tui-resume", async (bench) => {
+  const file = join(bench.home, "long.jsonl");
+  const { createSession } = await import("@gyre/sessions");
+  const session = await createSession(file, { cwd: join(bench.home, "work") });
+  const appended: Promise<unknown>[] = [];
+  for (let nth = 0; session.entries.length + appended.length < RESUMED_ENTRIES; nth++) {
+    for (const message of makeMessages(nth, `${SMALL_WORDS.repeat(20)}\n`)) {
+      appended.push(session.append({ type: "message", message }));
+    }
+  }
+  await Promise.all(appended);
+  await session.close();
+  const args = ["--history", file];
+  const first = median(await starts(bench, args, PROMPT));
+  const resumed = median(await starts(bench, args, LAST_ANSWER));
+  const what = `a session of ${RESUMED_ENTRIES} entries, start to first prompt`;
+  return [
+    line(what, "", first, 400, " ms"),
+    line("the same, start to what was said last", "", resumed, 400, " ms"),
+  ];
+});
 
 export const tuiCases: readonly Case[] = [firstFrame, idle, keyEcho, streaming, escape, resume];
