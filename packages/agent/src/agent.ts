@@ -258,7 +258,9 @@ export class Agent {
     const assistant = messages.filter(isAssistant);
     const calls = new Set(assistant.flatMap(listCalls).map(({ id }) => id));
     const pending = this.#state.pending.filter(({ toolCall }) => calls.has(toolCall.id));
-    this.#setMessages([...messages], pending);
+    this.#state.messages = [...messages];
+    this.#state.compaction = undefined;
+    this.#state.setPending(pending);
   }
 
   appendMessage(message: AgentMessage): void {
@@ -268,7 +270,7 @@ export class Agent {
 
   clearMessages(): void {
     this.#assertIdle("clear the messages");
-    this.#setMessages([], []);
+    this.replaceMessages([]);
   }
 
   /**
@@ -645,12 +647,6 @@ export class Agent {
     const { onError } = this.#options;
     if (!onError) return warn(where, error);
     contain(`onError threw on an error of ${where}`, () => onError(error, where));
-  }
-
-  #setMessages(messages: AgentMessage[], pending: readonly PendingCall[]): void {
-    this.#state.messages = messages;
-    this.#state.compaction = undefined;
-    this.#state.setPending(pending);
   }
 
   #queue(queue: QueueName): MessageQueue {

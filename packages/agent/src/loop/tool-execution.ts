@@ -172,14 +172,6 @@ interface Execution {
   update: (partial: AgentToolResult) => void;
 }
 
-/** The same for a tool that a tool called: its timeout is its own, an abort is shared. */
-function nestExecution(execution: Execution, call: ToolCall): Execution {
-  const controller = new AbortController();
-  const own = { ...execution, call, controller, nested: [] };
-  execution.nested.push(own);
-  return own;
-}
-
 function remove<T>(list: T[], item: T): void {
   const index = list.indexOf(item);
   if (index >= 0) list.splice(index, 1);
@@ -234,7 +226,11 @@ function executeTool(
   }
   // Middleware may retry a tool that has timed out, and whose signal has fired.
   const isFirst = depth === 0 && !execution.controller.signal.aborted;
-  const own = isFirst ? execution : nestExecution(execution, toolCall);
+  // Of a tool that a tool called the timeout is its own, and an abort is shared.
+  const own: Execution = isFirst
+    ? execution
+    : { ...execution, call: toolCall, controller: new AbortController(), nested: [] };
+  if (!isFirst) execution.nested.push(own);
   execution.started = true;
   return new Promise((resolve, reject) => {
     let timedOut = false;

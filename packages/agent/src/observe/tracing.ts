@@ -6,7 +6,6 @@ import {
   type Model,
   redact,
   listSecrets,
-  type StopReason,
   type Usage,
   type UserContent,
 } from "@gyre/ai";
@@ -223,16 +222,6 @@ const PROVIDER_NAMES: Readonly<Record<string, string>> = {
   xai: "x_ai",
 };
 
-const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
-  stop: "stop",
-  length: "length",
-  toolUse: "tool_call",
-  pause: "pause",
-  error: "error",
-  aborted: "aborted",
-  redirected: "redirected",
-};
-
 function modelAttributes({ id, provider }: Model): TelemetryAttributes {
   return {
     "gen_ai.provider.name": PROVIDER_NAMES[provider] ?? provider,
@@ -267,7 +256,8 @@ function responseAttributes(message: AssistantMessage): TelemetryAttributes {
 }
 
 function finishReason({ failure, stopReason }: AssistantMessage): string {
-  return failure?.kind === "refused" ? "content_filter" : FINISH_REASONS[stopReason];
+  if (failure?.kind === "refused") return "content_filter";
+  return stopReason === "toolUse" ? "tool_call" : stopReason;
 }
 
 /** The conventions count what a cache had or took among the input; `Usage` does not. */
