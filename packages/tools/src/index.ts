@@ -39,7 +39,9 @@ export { ToolRegistry, UnknownToolError } from "./contract/registry.ts";
 export { ruleFor } from "./permissions/rule-for.ts";
 export { RuleError } from "./permissions/rules.ts";
 export {
+  type Confinement,
   createSandbox,
+  getConfinement,
   noSandbox,
   type ProgramSpec,
   type Sandbox,

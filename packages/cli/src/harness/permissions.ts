@@ -2,6 +2,7 @@ import { ANSWER_TOOL, type Middleware, type ToolInvocation } from "@gyre/agent";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
+  getConfinement,
   permissions,
   RuleError,
   TOOLS,
@@ -23,12 +24,13 @@ export function permissionsFor(
         mode: () => mode.now,
         rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
         async sandboxed() {
-          const { kind, missing } = await toolset.env.sandbox();
+          const sandbox = await toolset.env.sandbox();
+          const { missing } = sandbox;
           if (missing !== undefined && !isReported) {
             isReported = true;
             warn(`Commands run without a sandbox, and are asked about. ${missing}`);
           }
-          return kind !== "none";
+          return getConfinement(sandbox);
         },
         workspace: toolset.env.workspace,
         ...(extensions && {

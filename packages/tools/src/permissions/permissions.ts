@@ -14,6 +14,7 @@ import type { CommandParts } from "./command/parts.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
+import type { Confinement } from "../sandbox/sandbox.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 /**
@@ -23,7 +24,8 @@ import type { Workspace } from "../workspace/workspace.ts";
  * |-------------------------------|-------|-----------|-------|-------|
  * | none, read, agent             | allow | allow     | allow | allow |
  * | write inside of the workspace | ask   | allow     | deny  | allow |
- * | run                           | ask   | ask       | deny  | allow |
+ * | run in a sandbox              | ask   | ask       | deny  | allow |
+ * | run where none can be had     | ask   | ask       | deny  | ask   |
  * | network                       | ask   | ask       | ask   | allow |
  * | destructive                   | ask   | ask       | deny  | allow |
  * | outside of the sandbox        | ask   | ask       | deny  | ask   |
@@ -97,8 +99,11 @@ export interface PermissionSetup {
   ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
   /** No person can be asked, now or later: what would be asked about is denied. */
   headless?: boolean;
-  /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
-  sandboxed: boolean | (() => boolean | Promise<boolean>);
+  /**
+   * Whether commands run in a sandbox; "waived" says that they do not because the user chose so,
+   * and mode `full` then allows them. A function is called when one is to be decided on.
+   */
+  sandboxed: Confinement | (() => Confinement | Promise<Confinement>);
   /** The tools that there are: a rule for another one is an error. */
   tools: Iterable<RuleTool>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
@@ -258,7 +263,7 @@ class Guard {
     };
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const files = await findOpenedFiles(subject.commands, cwd, this.#workspace());
-    const sandboxed = isRun && (await this.#isSandboxed());
+    const sandboxed = isRun && (await this.#confinement());
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
     return { access, subject, files, fingerprint, sandboxed, advice, isFetch };
@@ -269,10 +274,10 @@ class Guard {
     return typeof workspace === "function" ? workspace() : workspace;
   }
 
-  async #isSandboxed(): Promise<boolean> {
+  async #confinement(): Promise<Confinement> {
     const { sandboxed } = this.#options;
     const answer: unknown = typeof sandboxed === "function" ? await sandboxed() : sandboxed;
-    return answer === true;
+    return answer === "waived" || answer === true ? answer : false;
   }
 
   #mode(): PermissionMode {
@@ -305,7 +310,12 @@ class Guard {
       if (mode === "full" && permission) return permission;
       return ask("It would run outside of the sandbox.");
     }
-    if (mode === "full") return this.#evaluateFull(subject);
+    if (mode === "full") {
+      if (kind === "run" && inspected.sandboxed === false) {
+        return permission ?? ask("There is no sandbox around it.");
+      }
+      return this.#evaluateFull(subject);
+    }
     if (access?.destructive) return ask("It cannot be undone.");
     if (kind === "none" || kind === "read" || kind === "agent") {
       return allow(`In every mode "${kind}" is allowed.`);
@@ -335,7 +345,7 @@ class Guard {
       // What cannot be taken apart may be what a rule forbids.
       return isHidden && rules.forbidsCommands ? undefined : advice;
     }
-    const exact = subject.kind === "run" && !sandboxed;
+    const exact = subject.kind === "run" && sandboxed !== true;
     const found = rules.permission(subject, exact);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
@@ -432,7 +442,7 @@ interface InspectedCall {
   files: readonly OpenedByShell[];
   fingerprint: string;
   /** Known of what runs a command. */
-  sandboxed: boolean;
+  sandboxed: Confinement;
   advice: Advice | undefined;
   /** The tool only gets things from elsewhere. */
   isFetch: boolean;
@@ -514,7 +524,7 @@ function explainQuestion(
     ...(unclear === undefined ? [] : [unclear]),
     ...(escape === undefined ? [] : [`${escape}.`]),
     ...(file === undefined ? [] : [`It opens "${file}".`]),
-    ...(sandboxed ? [] : ["There is no sandbox around it."]),
+    ...(sandboxed === true ? [] : ["There is no sandbox around it."]),
   ].join(" ");
 }
 

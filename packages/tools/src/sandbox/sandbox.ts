@@ -41,6 +41,14 @@ export interface Sandbox {
   wrap(program: ProgramSpec, policy: SandboxPolicy): ProgramSpec;
 }
 
+/** Whether commands run in a sandbox; "waived" where they do not because the user chose so. */
+export type Confinement = boolean | "waived";
+
+export function getConfinement({ kind, missing }: Sandbox): Confinement {
+  if (kind !== "none") return true;
+  return missing === undefined ? "waived" : false;
+}
+
 /** Confines nothing: for people who said so. */
 export const noSandbox: Sandbox = {
   kind: "none",
