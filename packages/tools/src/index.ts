@@ -49,6 +49,7 @@ export {
   type SandboxOptions,
   type SandboxPolicy,
 } from "./sandbox/sandbox.ts";
+export { cleanPath } from "./sandbox/search-path.ts";
 export { sanitize } from "./text/sanitize.ts";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
 export * from "./shell/tool.ts";

@@ -74,7 +74,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   // What is in it says what is killed: no other user may write to it.
   await chmod(stateFolder, OWNER_ONLY);
   await reapLeftovers(stateFolder);
-  const sandbox = await prepareSandbox(options.sandbox);
+  const sandbox = await prepareSandbox(options.sandbox, options.root);
   const workspace = await openWorkspace(options.root, readOnly ? { readOnly } : {});
   const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
     await workspace.close();
@@ -135,12 +135,14 @@ function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
 /** How to come by the sandbox. One that has to be there is tried out now. */
 async function prepareSandbox(
   sandbox: ToolsetOptions["sandbox"] = "auto",
+  workspace: string,
 ): Promise<ToolEnv["sandbox"]> {
   if (sandbox === "any") {
     let tried: Promise<Sandbox> | undefined;
-    return () => (tried ??= createSandbox({ kind: sandbox }));
+    return () => (tried ??= createSandbox({ kind: sandbox, workspace }));
   }
-  const known = typeof sandbox === "string" ? await createSandbox({ kind: sandbox }) : sandbox;
+  const known =
+    typeof sandbox === "string" ? await createSandbox({ kind: sandbox, workspace }) : sandbox;
   return () => Promise.resolve(known);
 }
 
