@@ -49,6 +49,8 @@ export interface ToolsetOptions extends ToolOptions {
   clock?: Clock;
   /** The whole of a long result by its key: `read` gives it for the path `kept:KEY`. */
   kept?: (key: string) => Promise<string | undefined>;
+  /** The most tokens that a page of a result may take: less than a result that is shortened. */
+  pageTokens?: () => number;
 }
 
 /** The tools of an agent, and what they work with. */
@@ -87,6 +89,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     spoolFolder,
     environment: cleanEnvironment(environment, { network, workspace: workspace.root, keep }),
     clock,
+    ...(options.pageTokens && { pageTokens: options.pageTokens }),
     ...(options.kept && { kept: options.kept }),
   };
   const jobs = new JobTable({ spoolFolder, clock });

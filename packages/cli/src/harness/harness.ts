@@ -34,10 +34,11 @@ import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, openModels } from "../models/models.ts";
+import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
-import { createSummarizer } from "./summarize.ts";
+import { createSummarizer, type SummaryKind } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
@@ -196,7 +197,7 @@ class AgentHarness implements Harness {
         storeResult: (key, text) => results.store(key, text),
         summarize: createSummarizer({
           client: models.client,
-          model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
+          model: (what) => this.#findSummarizer(what, settings, models),
           spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
         }),
         beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
@@ -224,6 +225,17 @@ class AgentHarness implements Harness {
       session: () => log.session,
       isResumed: (context?.messages.length ?? 0) > 0,
     });
+  }
+
+  /** A small model summarizes results; turns are for the one that goes on with the summary. */
+  async #findSummarizer(
+    what: SummaryKind,
+    { oracle, smallModel }: Settings,
+    models: Models,
+  ): Promise<Model> {
+    if (what === "turns") return oracle === undefined ? this.model : models.find(oracle);
+    if (smallModel !== undefined) return models.find(smallModel);
+    return findSmallModel(this.model, await models.list());
   }
 
   get commands(): CommandRegistry | undefined {

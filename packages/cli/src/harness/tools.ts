@@ -1,4 +1,4 @@
-import type { Middleware } from "@gyre/agent";
+import { maxResultTokens, type Middleware } from "@gyre/agent";
 import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
@@ -7,6 +7,9 @@ import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
+
+/** Of the tokens that a result may take, the part that a page takes. */
+const PAGE_SHARE = 0.85;
 
 /** The tools of a harness, and MCP where there are servers. */
 export interface OpenedTools {
@@ -47,6 +50,8 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     network,
     environment: options.env,
     kept: (key) => parts.results.read(key),
+    // With room for the line that says how to go on.
+    pageTokens: () => maxResultTokens({}, model) * PAGE_SHARE,
     middleware,
     ...(tools.includes("oracle") && {
       oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },
