@@ -37,6 +37,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     plugins: extensions?.tools ?? [],
     // What a session had, or what a plugin has that was left out.
     isLenient:
+      options.keepsRights ||
       settings.tools === context?.settings.tools ||
       (settings.plugins !== undefined && !options.explicit?.has("tools")),
     warn: options.warn,

@@ -12,6 +12,7 @@ import {
 } from "@gyre/server";
 import { type Session, SessionError, type SessionSummary } from "@gyre/sessions";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
+import { type Ceilings, isModeWithin, isToolWithin } from "../../harness/ceilings.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
@@ -31,7 +32,13 @@ export interface RpcFolder {
   cwd: string;
   /** Absent: nothing is written down. */
   store?: RpcStore;
-  open(options: { approvals: Approvals; session?: Session }): Promise<Harness>;
+  open(options: {
+    approvals: Approvals;
+    session?: Session;
+    /** See `HarnessOptions`. */
+    keepsRights: boolean;
+    ceilings?: Ceilings;
+  }): Promise<Harness>;
 }
 
 /** Reads what holds for a command line; throws what is wrong with it. */
@@ -64,24 +71,33 @@ const OPTIONS = {
   mode: "mode",
 } as const;
 
+export interface RpcHostOptions {
+  /** The most that sessions may have. Absent: the command line has defaults alone. */
+  ceilings?: Ceilings;
+}
+
 /** Sessions as `gyre rpc` has them: each with a folder, tools and permissions of its own. */
 export class RpcHost implements SessionHost {
   readonly #values: Values;
   readonly #setup: RpcSetup;
+  readonly #ceilings: Ceilings | undefined;
   /** For sessions that are not written down. */
   #made = 0;
 
-  constructor(values: Values, setup: RpcSetup) {
+  constructor(values: Values, setup: RpcSetup, { ceilings }: RpcHostOptions = {}) {
     this.#values = values;
     this.#setup = setup;
+    this.#ceilings = ceilings;
   }
 
   create(options: SessionOptions): Promise<HostedSession> {
     return withProtocolErrors(async () => {
-      const folder = await this.#setup({ ...this.#values, ...toValues(options) });
+      const asked = toValues(options);
+      assertWithin(options, this.#ceilings);
+      const folder = await this.#setup({ ...this.#values, ...asked });
       const session = await folder.store?.create({ cwd: folder.cwd });
       try {
-        return await this.#host(folder, session);
+        return await this.#host(folder, session, false);
       } catch (error) {
         // Nothing was said in it yet.
         if (session) await folder.store?.remove(session.header.id);
@@ -97,7 +113,8 @@ export class RpcHost implements SessionHost {
       const found = (await store?.list())?.find((each) => each.id === id);
       const session = found && (await store?.open(id));
       if (!session) return undefined;
-      return this.#host(await this.#setup({ ...this.#values, cwd: session.header.cwd }), session);
+      const folder = await this.#setup({ ...this.#values, cwd: session.header.cwd });
+      return this.#host(folder, session, true);
     });
   }
 
@@ -109,12 +126,29 @@ export class RpcHost implements SessionHost {
     });
   }
 
-  async #host(folder: RpcFolder, session: Session | undefined): Promise<HostedSession> {
+  /** What a new session was given is in its file before a client has its id. */
+  async #host(
+    folder: RpcFolder,
+    session: Session | undefined,
+    isStored: boolean,
+  ): Promise<HostedSession> {
     const id = session?.header.id ?? `unsaved-${++this.#made}`;
-    const open = (): Promise<Harness> =>
-      folder.open({ approvals: "suspend", ...(session && { session }) });
+    const ceilings = this.#ceilings;
+    const open = (keepsRights: boolean): Promise<Harness> =>
+      folder.open({
+        approvals: "suspend",
+        keepsRights,
+        ...(session && { session }),
+        ...(ceilings && { ceilings }),
+      });
     try {
-      return new RpcSession(id, folder.cwd, session, await open(), open);
+      const harness = await open(isStored);
+      await harness.start().catch(async (error: unknown) => {
+        await harness.close();
+        throw error;
+      });
+      const reopen = (): Promise<Harness> => open(true);
+      return new RpcSession({ id, cwd: folder.cwd, session, harness, reopen, ceilings });
     } catch (error) {
       await session?.close();
       throw error;
@@ -122,25 +156,28 @@ export class RpcHost implements SessionHost {
   }
 }
 
+/** What an open session is made from. */
+interface RpcSessionParts {
+  id: string;
+  cwd: string;
+  session: Session | undefined;
+  harness: Harness;
+  /** With what the session was given, whatever it was made with. */
+  reopen: () => Promise<Harness>;
+  ceilings: Ceilings | undefined;
+}
+
 class RpcSession implements HostedSession {
   readonly id: string;
-  readonly #cwd: string;
+  readonly #parts: RpcSessionParts;
   readonly #session: Session | undefined;
-  readonly #open: () => Promise<Harness>;
   #harness: Harness;
 
-  constructor(
-    id: string,
-    cwd: string,
-    session: Session | undefined,
-    harness: Harness,
-    open: () => Promise<Harness>,
-  ) {
-    this.id = id;
-    this.#cwd = cwd;
-    this.#session = session;
-    this.#harness = harness;
-    this.#open = open;
+  constructor(parts: RpcSessionParts) {
+    this.id = parts.id;
+    this.#parts = parts;
+    this.#session = parts.session;
+    this.#harness = parts.harness;
   }
 
   get agent(): Agent {
@@ -149,7 +186,7 @@ class RpcSession implements HostedSession {
 
   info(): Readonly<Record<string, unknown>> {
     const file = this.#session && { file: this.#session.path };
-    return { cwd: this.#cwd, mode: this.#harness.mode, ...file };
+    return { cwd: this.#parts.cwd, mode: this.#harness.mode, ...file };
   }
 
   prompt(prompt: SessionPrompt): Promise<unknown> {
@@ -163,6 +200,7 @@ class RpcSession implements HostedSession {
       const names = MODE_NAMES.join(", ");
       throw new UsageError(`There is no mode "${permission}". The modes are ${names}.`);
     }
+    assertWithin({ mode }, this.#parts.ceilings);
     // The model first: it is what may not be there, and then nothing is changed.
     const before = `${this.#harness.model.provider}/${this.#harness.model.id}`;
     if (model !== undefined) {
@@ -178,6 +216,8 @@ class RpcSession implements HostedSession {
     }
     if (thinkingLevel !== undefined) await this.#harness.setThinking(thinkingLevel);
     if (mode) await this.#harness.setMode(mode);
+    // All of it is in the file before the client knows that it holds.
+    await this.#harness.start();
   }
 
   async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
@@ -206,9 +246,23 @@ class RpcSession implements HostedSession {
     await session.branch(null);
     if (Object.keys(settings).length > 0) await session.append({ type: "settings", settings });
     for (const message of messages) await session.append({ type: "message", message });
-    this.#harness = await this.#open();
+    this.#harness = await this.#parts.reopen();
     await this.#harness.setMode(mode);
   }
+}
+
+/** Refuses what a client asks for above the ceilings. A model is refused when it is found. */
+function assertWithin({ mode, tools }: SessionOptions, ceilings: Ceilings | undefined): void {
+  if (!ceilings) return;
+  if (typeof mode === "string" && isMode(mode) && !isModeWithin(mode, ceilings.mode)) {
+    throw new UsageError(`Mode "${mode}" is more than this server allows: "${ceilings.mode}".`);
+  }
+  const most = ceilings.tools;
+  if (!most || !Array.isArray(tools)) return;
+  const other = tools.map(String).find((name) => !isToolWithin(name, most));
+  if (other === undefined) return;
+  const names = most.length === 0 ? "none" : most.join(", ");
+  throw new UsageError(`The tool "${other}" is not offered by this server. Its tools: ${names}.`);
 }
 
 function toValues(options: SessionOptions): Values {
