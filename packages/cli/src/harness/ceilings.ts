@@ -12,6 +12,12 @@ export interface Ceilings {
   readonly tools?: readonly string[];
   /** As service/id, the default first. Absent: every model. */
   readonly models?: readonly string[];
+  /** Folders that sessions may work in or below, real paths. */
+  readonly roots: readonly string[];
+  /** Whether commands may run outside of the sandbox, where they can read keys. */
+  readonly unsandboxed: boolean;
+  /** Places that no tool may read or change, absolute. */
+  readonly secret: readonly string[];
 }
 
 /** Each mode allows all that those before it allow. */

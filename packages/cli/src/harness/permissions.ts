@@ -13,7 +13,14 @@ import type { HarnessOptions, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
-  { options: { approvals, warn, explicit }, settings, mode, denied, extensions, givenRules }: Parts,
+  {
+    options: { approvals, warn, explicit, ceilings },
+    settings,
+    mode,
+    denied,
+    extensions,
+    givenRules,
+  }: Parts,
   toolset: Toolset,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
@@ -33,6 +40,7 @@ export function permissionsFor(
           return getConfinement(sandbox);
         },
         workspace: toolset.env.workspace,
+        ...(ceilings && { confinedOnly: !ceilings.unsandboxed }),
         ...(extensions && {
           tools: [...TOOLS, ...extensions.tools],
           advice: (call: ToolInvocation) => extensions.advice(call),

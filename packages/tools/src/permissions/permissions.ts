@@ -104,6 +104,8 @@ export interface PermissionSetup {
    * and mode `full` then allows them. A function is called when one is to be decided on.
    */
   sandboxed: Confinement | (() => Confinement | Promise<Confinement>);
+  /** Commands that no sandbox confines are denied, whatever the mode, a rule or a person says. */
+  confinedOnly?: boolean;
   /** The tools that there are: a rule for another one is an error. */
   tools: Iterable<RuleTool>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
@@ -302,6 +304,10 @@ class Guard {
     const changes = kind === undefined || kind === "write" || kind === "run" || access?.destructive;
     if (mode === "plan" && (changes || access?.unsandboxed)) {
       return deny('In mode "plan" nothing is changed and nothing is run. Plan it instead.');
+    }
+    const isConfined = kind !== "run" || (inspected.sandboxed === true && !access?.unsandboxed);
+    if (this.#options.confinedOnly && !isConfined) {
+      return deny("Commands outside of the sandbox are denied here, and no person can be asked.");
     }
     const doubtful = objections[0];
     if (doubtful) return doubtful;

@@ -1,3 +1,5 @@
+import { existsSync, realpathSync } from "node:fs";
+import { resolve, sep } from "node:path";
 import { errorMessage } from "@gyre/ai";
 import type { Agent, AgentMessage } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
@@ -72,6 +74,8 @@ const OPTIONS = {
 } as const;
 
 export interface RpcHostOptions {
+  /** What relative folders are from. */
+  start: string;
   /** The most that sessions may have. Absent: the command line has defaults alone. */
   ceilings?: Ceilings;
 }
@@ -80,12 +84,14 @@ export interface RpcHostOptions {
 export class RpcHost implements SessionHost {
   readonly #values: Values;
   readonly #setup: RpcSetup;
+  readonly #start: string;
   readonly #ceilings: Ceilings | undefined;
   /** For sessions that are not written down. */
   #made = 0;
 
-  constructor(values: Values, setup: RpcSetup, { ceilings }: RpcHostOptions = {}) {
+  constructor(values: Values, setup: RpcSetup, { ceilings, start }: RpcHostOptions) {
     this.#values = values;
+    this.#start = start;
     this.#setup = setup;
     this.#ceilings = ceilings;
   }
@@ -94,7 +100,7 @@ export class RpcHost implements SessionHost {
     return withProtocolErrors(async () => {
       const asked = toValues(options);
       assertWithin(options, this.#ceilings);
-      const folder = await this.#setup({ ...this.#values, ...asked });
+      const folder = await this.#enter(asked);
       const session = await folder.store?.create({ cwd: folder.cwd });
       try {
         return await this.#host(folder, session, false);
@@ -113,7 +119,12 @@ export class RpcHost implements SessionHost {
       const found = (await store?.list())?.find((each) => each.id === id);
       const session = found && (await store?.open(id));
       if (!session) return undefined;
-      const folder = await this.#setup({ ...this.#values, cwd: session.header.cwd });
+      const folder = await this.#enter({ cwd: session.header.cwd }).catch(
+        async (error: unknown) => {
+          await session.close();
+          throw error;
+        },
+      );
       return this.#host(folder, session, true);
     });
   }
@@ -124,6 +135,25 @@ export class RpcHost implements SessionHost {
       const sessions = (await store?.list({ cwd })) ?? [];
       return sessions.map((summary) => ({ ...summary }));
     });
+  }
+
+  /** Opens the folder of a session. Only the folder of the command line has its trust. */
+  async #enter(asked: Values): Promise<RpcFolder> {
+    const own = this.#realFolder(this.#values.cwd);
+    const cwd = asked.cwd === undefined ? own : this.#realFolder(asked.cwd);
+    const roots = this.#ceilings?.roots;
+    if (roots && !roots.some((root) => isWithin(cwd, root))) {
+      throw new UsageError("This folder is not one that the server works in.");
+    }
+    const { trust = false } = this.#values;
+    return this.#setup({ ...this.#values, ...asked, cwd, trust: trust && cwd === own });
+  }
+
+  /** Where a folder is, links followed. One that is not there is refused when it is opened. */
+  #realFolder(folder = "."): string {
+    if (folder.includes("\0")) throw new UsageError('"cwd" has a NUL character in it.');
+    const path = resolve(this.#start, folder);
+    return existsSync(path) ? realpathSync(path) : path;
   }
 
   /** What a new session was given is in its file before a client has its id. */
@@ -251,6 +281,10 @@ class RpcSession implements HostedSession {
   }
 }
 
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
 /** Refuses what a client asks for above the ceilings. A model is refused when it is found. */
 function assertWithin({ mode, tools }: SessionOptions, ceilings: Ceilings | undefined): void {
   if (!ceilings) return;
@@ -274,7 +308,8 @@ function toValues(options: SessionOptions): Values {
     if (key === "tools" ? !isList : typeof value !== "string") {
       throw new UsageError(`"${key}" is ${key === "tools" ? "a list of names" : "a string"}.`);
     }
-    values[OPTIONS[key]] = String(value);
+    // An empty list is one of the things that the command line has a word for.
+    values[OPTIONS[key]] = isList && value.length === 0 ? "none" : String(value);
   }
   return values;
 }

@@ -44,7 +44,7 @@ describe("gyre serve --mode", () => {
     const update = async (permission: string): Promise<string> =>
       (await server.ask("session_update", { modes: { permission } }, stream)).type;
     expect([await update("full"), await update("plan"), await update("ask")]).toEqual([
-      "error",
+      "nack",
       "ack",
       "ack",
     ]);
@@ -97,13 +97,12 @@ describe("gyre serve --models", () => {
     expect(ids).toHaveLength(2);
     expect(ids.join()).toMatch(/sonnet.*haiku/);
     const model = { provider: "anthropic", id: "claude-opus-5-5" };
-    const asked = await server.ask("complete_request", { model, messages: [] });
+    const asked = await server.ask("complete_request", { model, context: { messages: [] } });
     expect(asked.payload["code"]).toBe("model_not_found");
   });
 
   it("refuses a --model that is not in it", async () => {
-    const server = await serve({ models: "sonnet", model: "opus" });
-    await expect(server.code).rejects.toThrow("--models");
+    await expect(serve({ models: "sonnet", model: "opus" })).rejects.toThrow("--models");
   });
 });
 
