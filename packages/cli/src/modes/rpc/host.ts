@@ -24,8 +24,10 @@ import { isMode, MODE_NAMES } from "../../text/choices.ts";
 export interface RpcStore {
   create(options: { cwd: string }): Promise<Session>;
   list(options?: { cwd?: string }): Promise<readonly SessionSummary[]>;
+  /** The file of the session with exactly this id. */
+  locate(id: string): Promise<string | undefined>;
   /** Rejects with `SessionError`: `not_found`, `locked`, ... */
-  open(id: string): Promise<Session>;
+  open(path: string): Promise<Session>;
   remove(id: string): Promise<void>;
 }
 
@@ -48,6 +50,7 @@ export type RpcSetup = (values: Values) => Promise<RpcFolder>;
 
 /** The setup of the program itself: settings, models and sessions as for every other command. */
 export function rpcSetup(io: Io): RpcSetup {
+  let store: Promise<RpcStore> | undefined;
   return async (values) => {
     const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
       import("../../harness/setup.ts"),
@@ -59,7 +62,8 @@ export function rpcSetup(io: Io): RpcSetup {
       cwd: setup.cwd,
       open: (options) =>
         openHarness({ ...setup, env: io.env, onForeignCode: io.onForeignCode, ...options }),
-      ...(isKept && { store: await openStore(io) }),
+      // One for all: it knows the names that it has read.
+      ...(isKept && { store: await (store ??= openStore(io)) }),
     };
   };
 }
@@ -116,8 +120,8 @@ export class RpcHost implements SessionHost {
     return withProtocolErrors(async () => {
       const { store } = await this.#setup(this.#values);
       // The name of a stream is a whole id: neither a path nor the beginning of one.
-      const found = (await store?.list())?.find((each) => each.id === id);
-      const session = found && (await store?.open(id));
+      const path = await store?.locate(id);
+      const session = path === undefined ? undefined : await store?.open(path);
       if (!session) return undefined;
       const folder = await this.#enter({ cwd: session.header.cwd }).catch(
         async (error: unknown) => {

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FrameWorld } from "../../testing/frame-driver.ts";
@@ -18,24 +18,24 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 /** Session files as they are named, with a header and a prompt each. */
-async function storeSessions(): Promise<void> {
+function storeSessions(): void {
   const prompt = { role: "user", content: "Which teas are there? ".repeat(50), timestamp: 1 };
   for (let at = 0; at < FOLDERS; at++) {
     const folder = join(world.env["XDG_STATE_HOME"] ?? "", "gyre", "sessions", `other-${at}`);
-    await mkdir(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true });
     for (let each = 0; each < STORED / FOLDERS; each++) {
       const id = `s${at}x${each}`;
       const header = { type: "session", version: 1, id, cwd: "/other", createdAt: 1 };
       const entry = { id: 1, parentId: null, type: "message", timestamp: 1, message: prompt };
       const lines = `${JSON.stringify(header)}\n${JSON.stringify(entry)}\n`;
-      await writeFile(join(folder, `2030-01-31T12-30-59-123Z_${id}.jsonl`), lines);
+      writeFileSync(join(folder, `2030-01-31T12-30-59-123Z_${id}.jsonl`), lines);
     }
   }
 }
 
 describe("session_attach", () => {
   it(`finds a session among ${STORED}, or that there is none, within ${MOST_MS} ms`, async () => {
-    await storeSessions();
+    storeSessions();
     const server = world.start(runServe, { stdio: true });
     const id = await server.create({ tools: [] });
     await server.ask("session_close", {}, id);
