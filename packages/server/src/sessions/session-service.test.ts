@@ -600,3 +600,42 @@ describe("the service", () => {
     );
   });
 });
+
+describe("a prompt that a host works on in several runs", () => {
+  it("has one start and one end, which counts all of them", async () => {
+    const { client, host }: World = serve({
+      script: [say("One."), say("Two.")],
+      session: {
+        async prompt({ text }) {
+          await host.agents[0]?.prompt(text);
+          await host.agents[0]?.prompt("Go on.");
+        },
+      },
+    });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Begin." }, id);
+    const end = await client.next(ends);
+    expect(end.payload).toMatchObject({ stop: "done", turns: 2 });
+    const types = client.events(id).map(({ type }) => type);
+    expect(types.filter((type) => type === "agent_start")).toHaveLength(1);
+    expect(types.filter((type) => type === "agent_end")).toHaveLength(1);
+  });
+});
+
+describe("a session that cannot be saved", () => {
+  it("says why, to clients and to the log", async () => {
+    const full = "ENOSPC: no space left on device, write";
+    const sink = (event: AgentEvent): void => {
+      if (event.type === "message_end" && event.message.role === "assistant") throw new Error(full);
+    };
+    const { client, errors } = serve({ script: [say("Paid for.")], agent: { sink } });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Begin." }, id);
+    const { payload } = await client.next(ends);
+    expect(payload).toMatchObject({ stop: "sink", errorMessage: expect.stringContaining(full) });
+    expect(errors.map(String)).toEqual([expect.stringContaining(full)]);
+    await client.ask("session_attach", {}, id);
+    const snapshot = await client.next(({ type }) => type === "snapshot");
+    expect(snapshot.payload["error"]).toContain(full);
+  });
+});
