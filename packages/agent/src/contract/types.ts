@@ -159,6 +159,8 @@ export interface AgentEndEvent {
   stop: AgentStop;
   /** With `stop: "limit"`: which one. */
   limit?: LimitName;
+  /** With `stop: "sink"`: why. */
+  errorMessage?: string;
   turns: number;
   usage: Usage;
   /** The last assistant message of this run. */
