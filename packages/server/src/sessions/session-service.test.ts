@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
-import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
+import { call, manualClock, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import {
   type Envelope,
   ProtocolError,
@@ -637,5 +637,65 @@ describe("a session that cannot be saved", () => {
     await client.ask("session_attach", {}, id);
     const snapshot = await client.next(({ type }) => type === "snapshot");
     expect(snapshot.payload["error"]).toContain(full);
+  });
+});
+
+describe("a session that nobody uses", () => {
+  const IDLE_MS = 60_000;
+
+  it("is closed after a while, and opened again by the next client", async () => {
+    const clock = manualClock();
+    const session = { canReopen: () => true };
+    const { host, service, another, client } = serve(
+      { script: [say("One.")], session },
+      { clock, idleMs: IDLE_MS },
+    );
+    await client.ask("hello", { versions: [1] });
+    await client.ask("session_attach", {}, "kept");
+    await clock.advance(10 * IDLE_MS);
+    expect(host.closed).toEqual([]);
+    await client.close();
+    await clock.advance(IDLE_MS - 1);
+    expect(host.closed).toEqual([]);
+    await clock.advance(2);
+    expect(host.closed).toEqual(["kept"]);
+    const next = another("n");
+    await next.ask("hello", { versions: [1] });
+    await next.ask("session_attach", {}, "kept");
+    expect(host.agents).toHaveLength(2);
+    await next.ask("prompt", { text: "Still there?" }, "kept");
+    await next.next(ends);
+    await service.close();
+  });
+
+  it("stays where it runs, waits for a decision or a message, or cannot be opened again", async () => {
+    const clock = manualClock();
+    let canReopen = true;
+    const { host, another, service } = serve(
+      {
+        script: [call("asks", {}), stall(), say("Unused.")],
+        tools: [tool("asks")],
+        session: { canReopen: () => canReopen },
+      },
+      { clock, idleMs: IDLE_MS },
+    );
+    const leave = async (act: (client: CheckingClient, id: string) => Promise<unknown>) => {
+      const client = another(`c${host.agents.length}`);
+      await act(client, await client.create());
+      await client.close();
+      await clock.advance(3 * IDLE_MS);
+    };
+    await leave(async (client, id) => {
+      await client.ask("prompt", { text: "Ask." }, id);
+      await client.next(ends);
+    });
+    await leave((client, id) => client.ask("follow_up", { text: "Later." }, id));
+    canReopen = false;
+    await leave(async () => {});
+    expect(host.closed).toEqual([]);
+    canReopen = true;
+    await clock.advance(3 * IDLE_MS);
+    expect(host.closed).toEqual(["s_3"]);
+    await service.close();
   });
 });
