@@ -74,6 +74,19 @@ export class LiveSession {
     return this.#isReserved || this.agent.isRunning;
   }
 
+  get hasWatchers(): boolean {
+    return this.#watchers.size > 0;
+  }
+
+  /** Whether it has no client and nothing to do, and can be opened again as it is. */
+  get isIdle(): boolean {
+    const isWaiting =
+      this.#published.pending.length > 0 ||
+      this.agent.queued("steering").length + this.agent.queued("followUp").length > 0;
+    if (this.hasWatchers || this.isBusy || isWaiting) return false;
+    return this.hosted.canReopen?.() ?? false;
+  }
+
   get pendingIds(): string[] {
     return this.#published.pending.map(({ toolCall }) => toolCall.id);
   }

@@ -640,7 +640,7 @@ describe("a session that cannot be saved", () => {
   });
 });
 
-describe("a session that nobody uses", () => {
+describe("an idle session", () => {
   const IDLE_MS = 60_000;
 
   it("is closed after a while, and opened again by the next client", async () => {

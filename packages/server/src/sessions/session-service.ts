@@ -31,6 +31,8 @@ import {
 export interface SessionServiceOptions {
   limits?: Partial<Limits>;
   clock?: Clock;
+  /** Sessions that are idle for this time are closed; a client that attaches opens them again. Default: never. */
+  idleMs?: number;
   /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -75,6 +77,8 @@ export class SessionService implements WireService {
   readonly #creating = new Set<Promise<LiveSession>>();
   /** A repeated `session_create` gets the session of the first one, on any connection. */
   readonly #created = new IdempotencyCache();
+  /** Takes back the timer of a session that may be idle. */
+  readonly #idleTimers = new Map<LiveSession, () => void>();
   #isClosed = false;
 
   constructor(host: SessionHost, options: SessionServiceOptions = {}) {
@@ -98,6 +102,7 @@ export class SessionService implements WireService {
         for (const session of attached.values()) {
           session.unwatch(connection());
           session.clientTools.disconnect(connection());
+          this.#watchIdle(session);
         }
       },
     };
@@ -106,6 +111,8 @@ export class SessionService implements WireService {
   /** Aborts all runs and closes every session. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const cancel of this.#idleTimers.values()) cancel();
+    this.#idleTimers.clear();
     const late = await Promise.allSettled([...this.#opening.values(), ...this.#creating]);
     const opened = late.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     const sessions = new Set([...this.#sessions.values(), ...opened]);
@@ -246,10 +253,29 @@ export class SessionService implements WireService {
       onError: (error, where) => this.#report(error, where),
     });
     this.#sessions.set(hosted.id, session);
+    this.#watchIdle(session);
     return session;
   }
 
+  /** Looks after a while whether a session is idle, and closes it then. */
+  #watchIdle(session: LiveSession): void {
+    const { idleMs } = this.#options;
+    this.#idleTimers.get(session)?.();
+    this.#idleTimers.delete(session);
+    if (idleMs === undefined || this.#isClosed || session.isClosed || session.hasWatchers) return;
+    const look = (): void => {
+      this.#idleTimers.delete(session);
+      if (!session.isIdle) return this.#watchIdle(session);
+      this.#closeOne(session).catch((error: unknown) =>
+        this.#report(error, `closing session ${session.id}, which is idle`),
+      );
+    };
+    this.#idleTimers.set(session, this.#clock.after(idleMs, look));
+  }
+
   async #closeOne(session: LiveSession, closed?: () => void): Promise<void> {
+    this.#idleTimers.get(session)?.();
+    this.#idleTimers.delete(session);
     try {
       await session.close(closed);
     } finally {

@@ -264,6 +264,12 @@ class RpcSession implements HostedSession {
     return this.#restart(this.#session, []);
   }
 
+  /** A background job would end with it. */
+  canReopen(): boolean {
+    const jobs = this.#harness.toolset.jobs.list();
+    return this.#session !== undefined && jobs.every(({ end }) => end !== undefined);
+  }
+
   async close(): Promise<void> {
     try {
       await this.#harness.close();

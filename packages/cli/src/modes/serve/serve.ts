@@ -134,7 +134,7 @@ class Served {
     });
     const sessions = new SessionService(
       new RpcHost(values, rpcSetup(io), { start: io.cwd, ceilings }),
-      { clock, onError },
+      { clock, onError, idleMs: options.idleMs },
     );
     return new Served(options, log, clock, modelService, sessions);
   }
