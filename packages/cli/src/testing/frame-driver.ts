@@ -102,10 +102,15 @@ export class FrameDriver {
   /** Attaches to a session, which starts its numbers again, and returns its snapshot. */
   async attach(stream: string): Promise<Payload> {
     const from = this.frames.length;
-    this.#seq.delete(stream);
+    this.forget(stream);
     const answer = await this.ask("session_attach", {}, stream);
     if (answer.type !== "ack") throw new Error(JSON.stringify(answer.payload));
     return (await this.next(({ type }) => type === "snapshot", from)).payload;
+  }
+
+  /** A stream of that name counts from 1 again. */
+  forget(stream: string): void {
+    this.#seq.delete(stream);
   }
 
   async next(until: (frame: Envelope) => boolean, from = 0): Promise<Envelope> {
