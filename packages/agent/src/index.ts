@@ -33,6 +33,7 @@ export {
   type ModelInvocation,
   type RunInfo,
   Suspend,
+  type SuspendQuestion,
   type ToolInvocation,
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";

@@ -33,6 +33,8 @@ export interface SessionServiceOptions {
   clock?: Clock;
   /** Sessions that are idle for this time are closed; a client that attaches opens them again. Default: never. */
   idleMs?: number;
+  /** Whether another service of the server has a stream of that name: no session can be attached to by it. */
+  isTaken?: (id: string) => boolean;
   /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -86,6 +88,11 @@ export class SessionService implements WireService {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
     this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Whether a session of that id is open. */
+  hasSession(id: string): boolean {
+    return this.#sessions.has(id) || this.#opening.has(id);
   }
 
   /** How many sessions have a run. */
@@ -230,6 +237,9 @@ export class SessionService implements WireService {
     this.#assertOpen();
     const live = this.#sessions.get(id);
     if (live && !live.isClosed) return live;
+    if (this.#options.isTaken?.(id)) {
+      throw new ProtocolError("stream_exists", `"${id}" is the name of a response.`);
+    }
     // A session that is being closed is opened again after that.
     if (live) await live.close().catch(() => {});
     const shared = this.#opening.get(id);

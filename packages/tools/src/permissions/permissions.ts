@@ -6,6 +6,7 @@ import {
   type Middleware,
   type PendingCall,
   Suspend,
+  type SuspendQuestion,
   type ToolInvocation,
 } from "@gyre/agent";
 import { errorMessage, validateToolArguments } from "@gyre/ai";
@@ -137,13 +138,13 @@ export function createPermissions(options: PermissionSetup): Middleware {
   return {
     async tool(call, next) {
       const about = { callId: call.toolCall.id, tool: call.tool.name };
-      const outcome = await guard.decide(call);
+      const { question, ...outcome } = await guard.decide(call);
       try {
         onDecision?.({ ...about, ...outcome });
       } catch (error) {
         throw new DeniedError(`the decision could not be recorded: ${errorMessage(error)}`);
       }
-      if (outcome.effect === "suspend") throw new Suspend(outcome.reason);
+      if (outcome.effect === "suspend") throw new Suspend(outcome.reason, question);
       if (outcome.effect === "deny") throw new DeniedError(outcome.reason);
       return next();
     },
@@ -166,7 +167,10 @@ export async function approvalRequest(
   return createRequest({ callId: toolCall.id, tool: tool.name, args, reason }, access);
 }
 
-type Outcome = Omit<PermissionDecision, "callId" | "tool">;
+interface Outcome extends Omit<PermissionDecision, "callId" | "tool"> {
+  /** What a person who is asked later gets to see. */
+  question?: SuspendQuestion;
+}
 
 class Guard {
   readonly #options: PermissionSetup;
@@ -183,11 +187,14 @@ class Guard {
     const seen: { inspected?: InspectedCall } = {};
     const outcome = await this.#decide(call, seen);
     if (!seen.inspected) return outcome;
-    const { access } = seen.inspected;
+    const { access, fingerprint } = seen.inspected;
+    const shown = access && showAccess(access);
+    const question = { fingerprint, ...(shown && { access: { ...shown } }) };
     const rule = outcome.effect === "deny" ? this.#suggestRule(call, seen.inspected) : undefined;
     return {
       ...outcome,
-      ...(access && { summary: sanitize(access.summary, SHOWN) }),
+      ...(shown && { summary: shown.summary }),
+      ...(outcome.effect === "suspend" && { question }),
       ...(rule !== undefined && { rule }),
     };
   }
@@ -543,9 +550,13 @@ function createRequest(
   const fingerprint = computeFingerprint(about.tool, about.args, access);
   const reason = sanitize(about.reason, SHOWN);
   if (!access) return { ...about, reason, fingerprint };
+  return { ...about, reason, fingerprint, access: showAccess(access) };
+}
+
+/** Safe to show. */
+function showAccess(access: Access): Access {
   const targets = access.targets.map((target) => sanitize(target, { exact: true }));
-  const summary = sanitize(access.summary, SHOWN);
-  return { ...about, reason, fingerprint, access: { ...access, targets, summary } };
+  return { ...access, targets, summary: sanitize(access.summary, SHOWN) };
 }
 
 /** The same for the same call, and for no other. */

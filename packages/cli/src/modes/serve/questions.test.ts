@@ -54,6 +54,7 @@ describe("stream_request", () => {
     await server.ask("session_close", {}, id);
     server.forget(id);
     expect((await server.ask("stream_request", { model, context }, id)).type).toBe("ack");
-    await expect(server.attach(id)).rejects.toThrow("stream_exists");
+    const attached = await server.ask("session_attach", {}, id);
+    expect(attached.payload["code"]).toBe("stream_exists");
   });
 });

@@ -126,15 +126,16 @@ class Served {
         "There is no model to ask: no service has a key. Set one (ANTHROPIC_API_KEY, say), or `gyre login SERVICE`.",
       );
     }
-    const modelService = new ModelService({
+    const modelService: ModelService = new ModelService({
       client: models.client,
       models: usable,
       clock,
+      isTaken: (id) => sessions.hasSession(id),
       onError,
     });
-    const sessions = new SessionService(
+    const sessions: SessionService = new SessionService(
       new RpcHost(values, rpcSetup(io), { start: io.cwd, ceilings }),
-      { clock, onError, idleMs: options.idleMs },
+      { clock, onError, idleMs: options.idleMs, isTaken: (id) => modelService.hasStream(id) },
     );
     return new Served(options, log, clock, modelService, sessions);
   }
