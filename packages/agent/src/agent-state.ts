@@ -67,9 +67,13 @@ export class EventState {
         this.isStreaming = false;
         this.streamMessage = undefined;
         this.usage = addUsage(this.usage, event.usage);
+        this.error = event.errorMessage ?? this.error;
         this.setPending(event.pending);
         break;
       case "turn_start":
+        // A turn that failed is followed by another only where the prompt goes on.
+        this.error = undefined;
+        break;
       case "tool_execution_update":
       case "retry":
       case "fallback":

@@ -507,7 +507,7 @@ export class Agent {
       } catch (error) {
         if (error instanceof SinkError) {
           this.#state.error = error.message;
-          const end = makeEnd(run, "sink");
+          const end = { ...makeEnd(run, "sink"), errorMessage: error.message };
           end.pending = [...waiting.filter((call) => isOpen(call, end)), ...end.pending];
           await this.#handle(end, launch.watch);
         }

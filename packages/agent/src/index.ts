@@ -11,6 +11,7 @@ export {
   type PlanOptions,
 } from "./context/compaction.ts";
 export { ContextOverflowError } from "./context/compactor.ts";
+export { maxResultTokens } from "./context/long-results.ts";
 export { SinkError } from "./run/emitter.ts";
 export * from "./contract/compaction.ts";
 export { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
@@ -32,6 +33,7 @@ export {
   type ModelInvocation,
   type RunInfo,
   Suspend,
+  type SuspendQuestion,
   type ToolInvocation,
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";

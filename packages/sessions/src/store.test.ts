@@ -248,6 +248,27 @@ describe("finding", () => {
     for (const id of ["abc1", "abd1", "abc1x"]) expect(ambiguous.message).toContain(id);
   });
 
+  it("locates a file by its whole id, also one that another process made or removed", async () => {
+    const first = await store.create({ cwd: CWD, id: "abc1" });
+    await first.close();
+    // As if nothing had happened for a while, so that the names are remembered.
+    await utimes(dirname(first.path), 1, 1);
+    expect(await store.locate("abc1")).toBe(first.path);
+    for (const id of ["abc", "abc12", "", "../abc1", first.path]) {
+      expect(await store.locate(id), id).toBeUndefined();
+    }
+    const other = new SessionStore(store.folder, { clock });
+    const second = await other.create({ cwd: CWD, id: "abc2" });
+    await second.close();
+    expect(await store.locate("abc2")).toBe(second.path);
+    await other.remove("abc1");
+    expect(await store.locate("abc1")).toBeUndefined();
+    const third = join(dirname(second.path), "..", "copy", basename(second.path));
+    await mkdir(dirname(third));
+    await link(second.path, third);
+    expect((await failure(new SessionStore(store.folder).locate("abc2"))).code).toBe("ambiguous");
+  });
+
   it("suggests ids that are near to one that is not there", async () => {
     await (await store.create({ cwd: CWD, id: "k3m9p2q7" })).close();
     const error = await failure(store.find("k3m9p2q8"));

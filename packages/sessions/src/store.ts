@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { chmod, constants, copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { chmod, constants, copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { type Clock, errnoOf, nearNames, systemClock } from "@gyre/ai";
@@ -32,6 +32,8 @@ const ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 /** 60 bits: among a million sessions, two with one id are a matter of one in two million. */
 const ID_CHARS = 12;
 const MAX_CANDIDATES = 5;
+/** A folder that changed within this time may change again without another time of change. */
+const SETTLE_MS = 2000;
 
 /** `gyre/sessions` in `XDG_STATE_HOME`, or in `~/.local/state`. */
 export function defaultSessionFolder(env: Readonly<Record<string, string | undefined>>): string {
@@ -59,6 +61,8 @@ export class SessionStore {
   readonly folder: string;
   readonly #clock: Clock;
   readonly #hints: Pick<StoreOptions, "forkHint" | "unlockHint">;
+  /** The names that were read of each folder. */
+  readonly #known = new Map<string, KnownFolder>();
 
   constructor(folder: string, options: StoreOptions = {}) {
     this.folder = resolve(folder);
@@ -117,6 +121,37 @@ export class SessionStore {
       );
     }
     return summarize(path);
+  }
+
+  /**
+   * The file of the session with exactly this id; undefined where there is none. Reads no file, and
+   * the names of a folder again only if it has changed. Throws `SessionError`: `ambiguous`.
+   */
+  async locate(id: string): Promise<string | undefined> {
+    for (const { paths } of this.#known.values()) {
+      const path = paths.get(id);
+      if (path !== undefined && (await stat(path).catch(ignoreMissing))) return path;
+    }
+    const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
+    const read = await Promise.all(folders.map((name) => this.#readFolder(name)));
+    const [path, ...others] = read.flatMap(({ paths }) => paths.get(id) ?? []);
+    if (others.length === 0) return path;
+    const what = `"${id}" can mean ${others.length + 1} sessions: ${[path, ...others].join(", ")}.`;
+    throw new SessionError("ambiguous", what);
+  }
+
+  /** The sessions of a folder by their id, as they are now. */
+  async #readFolder(name: string): Promise<KnownFolder> {
+    const folder = join(this.folder, name);
+    const known = this.#known.get(name);
+    const changedAt = (await stat(folder).catch(ignoreMissing))?.mtimeMs ?? 0;
+    if (known?.changedAt === changedAt && known.isSettled) return known;
+    const isSettled = Date.now() - changedAt > SETTLE_MS;
+    const files = await readableFiles(folder);
+    const paths = new Map(files.map((path) => [parseFileName(path), path]));
+    const now = { changedAt, isSettled, paths };
+    this.#known.set(name, now);
+    return now;
   }
 
   /** Opens a session by its id, the beginning of one, or the path of its file. */
@@ -210,6 +245,18 @@ export class SessionStore {
     const lists = await Promise.all(folders.map((name) => readableFiles(join(this.folder, name))));
     return lists.flat();
   }
+}
+
+/** What a folder had when its names were read. */
+interface KnownFolder {
+  changedAt: number;
+  /** It had not changed for a while: a later change has another time, however coarse clocks are. */
+  isSettled: boolean;
+  paths: ReadonlyMap<string, string>;
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (errnoOf(error) !== "ENOENT") throw error;
 }
 
 /** An id that is safe in a file name and in a shell. */

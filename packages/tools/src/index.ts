@@ -39,7 +39,9 @@ export { ToolRegistry, UnknownToolError } from "./contract/registry.ts";
 export { ruleFor } from "./permissions/rule-for.ts";
 export { RuleError } from "./permissions/rules.ts";
 export {
+  type Confinement,
   createSandbox,
+  getConfinement,
   noSandbox,
   type ProgramSpec,
   type Sandbox,
@@ -47,6 +49,7 @@ export {
   type SandboxOptions,
   type SandboxPolicy,
 } from "./sandbox/sandbox.ts";
+export { cleanPath } from "./sandbox/search-path.ts";
 export { sanitize } from "./text/sanitize.ts";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
 export * from "./shell/tool.ts";

@@ -40,6 +40,8 @@ export interface ToolsetOptions extends ToolOptions {
   readOnly?: readonly string[];
   /** Further places that commands may not read, absolute; keys of the usual places are hidden. */
   hidden?: readonly string[];
+  /** Places that neither commands nor other tools may read or change, absolute. */
+  secret?: readonly string[];
   /** Further environment variables for programs, unless they look like keys. */
   keepVariables?: readonly string[];
   /** Where long output and notes on running programs go. Default: `gyre/tools` in the user's state folder. */
@@ -49,6 +51,8 @@ export interface ToolsetOptions extends ToolOptions {
   clock?: Clock;
   /** The whole of a long result by its key: `read` gives it for the path `kept:KEY`. */
   kept?: (key: string) => Promise<string | undefined>;
+  /** The most tokens that a page of a result may take: less than a result that is shortened. */
+  pageTokens?: () => number;
 }
 
 /** The tools of an agent, and what they work with. */
@@ -68,14 +72,17 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const names = [...new Set(options.tools ?? offered)];
   for (const name of names) if (!offered.includes(name)) throw noSuchTool(name, offered);
   const { clock = systemClock, environment = process.env, network = false } = options;
-  const { keepVariables: keep = [], readOnly } = options;
+  const { keepVariables: keep = [], readOnly, secret } = options;
   const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
   await mkdir(stateFolder, { recursive: true, mode: OWNER_ONLY });
   // What is in it says what is killed: no other user may write to it.
   await chmod(stateFolder, OWNER_ONLY);
   await reapLeftovers(stateFolder);
-  const sandbox = await prepareSandbox(options.sandbox);
-  const workspace = await openWorkspace(options.root, readOnly ? { readOnly } : {});
+  const sandbox = await prepareSandbox(options.sandbox, options.root);
+  const workspace = await openWorkspace(options.root, {
+    ...(readOnly && { readOnly }),
+    ...(secret && { hidden: secret }),
+  });
   const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
     await workspace.close();
     throw error;
@@ -87,6 +94,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     spoolFolder,
     environment: cleanEnvironment(environment, { network, workspace: workspace.root, keep }),
     clock,
+    ...(options.pageTokens && { pageTokens: options.pageTokens }),
     ...(options.kept && { kept: options.kept }),
   };
   const jobs = new JobTable({ spoolFolder, clock });
@@ -123,10 +131,10 @@ function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOp
 }
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
-  const { network = false, environment = process.env, hidden = [], tools } = options;
+  const { network = false, environment = process.env, hidden = [], secret = [], tools } = options;
   return {
     network,
-    hidden: [...secretPlaces(homedir(), environment), ...hidden],
+    hidden: [...secretPlaces(homedir(), environment), ...hidden, ...secret],
     // A job that cannot be asked about is of no use.
     ...((tools?.includes("jobs") ?? true) && { jobs }),
   };
@@ -135,12 +143,14 @@ function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
 /** How to come by the sandbox. One that has to be there is tried out now. */
 async function prepareSandbox(
   sandbox: ToolsetOptions["sandbox"] = "auto",
+  workspace: string,
 ): Promise<ToolEnv["sandbox"]> {
   if (sandbox === "any") {
     let tried: Promise<Sandbox> | undefined;
-    return () => (tried ??= createSandbox({ kind: sandbox }));
+    return () => (tried ??= createSandbox({ kind: sandbox, workspace }));
   }
-  const known = typeof sandbox === "string" ? await createSandbox({ kind: sandbox }) : sandbox;
+  const known =
+    typeof sandbox === "string" ? await createSandbox({ kind: sandbox, workspace }) : sandbox;
   return () => Promise.resolve(known);
 }
 

@@ -65,7 +65,7 @@ describe("R24: a result that is too long, when it comes", () => {
     [
       "is summed up",
       () => "Many lines.",
-      /^Summary of a result of \d+ tokens:\n\nMany lines\.\n\n/,
+      /\n\[Of \d+ tokens, the middle is left out\. Summary of the whole:\]\nMany lines\.\n/,
     ],
     ["is cut where that throws", () => Promise.reject(new Error("no")), /^line 0\n/],
     ["is cut where the summary is long itself", () => numbers, /^line 0\n/],
@@ -76,6 +76,40 @@ describe("R24: a result that is too long, when it comes", () => {
       config: { context: { ...context, summarize } },
     });
     expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toMatch(expected);
+  });
+
+  it("keeps its beginning, its end and its errors beside a summary of the call's result", async () => {
+    const asked: unknown[] = [];
+    const text = numbers.replace("line 1500", "src/a.ts(3,1): error TS2304: no name");
+    const { model } = await play({
+      script: [call("x", { command: "make" }), "Done"],
+      tools: [tool("x", () => ({ content: [{ type: "text", text }] }))],
+      config: {
+        context: {
+          ...context,
+          summarize: (_text, _signal, ...more) => {
+            asked.push(more);
+            return "Many lines.";
+          },
+        },
+      },
+    });
+    const short = textOf(model.calls[1]?.messages.at(-1) as Message);
+    expect(asked).toEqual([["result", 'the result of the call x {"command":"make"}']]);
+    expect(short).toMatch(/^line 0\nline 1\n/);
+    expect(short).toContain("\nsrc/a.ts(3,1): error TS2304: no name\n[The end:]\n");
+    expect(short).toMatch(/line 2999\n\n\[/);
+    expect(estimateTokens(short)).toBeLessThanOrEqual(1_000);
+  });
+
+  it("R24 is never summarized where its tool pages", async () => {
+    const paged = { ...long, presentation: { kind: "read", paged: true } as const };
+    const { model } = await play({
+      script: [call("x"), "Done"],
+      tools: [paged],
+      config: { context: { ...context, summarize: () => expect.unreachable() } },
+    });
+    expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toMatch(/^line 0\nline 1\n/);
   });
 
   it("is cut where a summary takes too long, and where the run is stopped meanwhile", async () => {

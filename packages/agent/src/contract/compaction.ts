@@ -52,13 +52,16 @@ export interface ContextConfig {
    * Makes a short text of a long one; a model may do that. The run asks for a summary of old
    * turns before it needs one, and for one of each result that is too long. Without it, or when
    * it throws or takes too long, a list of facts stands for the turns, and the result is
-   * truncated. `keep` is what the caller of `Agent.compact` wants kept above all.
+   * truncated. `focus` says what matters: of turns, what the caller of `Agent.compact` wants kept
+   * above all; of a result, the call that it answers. The beginning and the end of a result and
+   * its lines that report errors stay beside its summary as they are. Results of a tool that pages
+   * (`presentation.paged`) are truncated, never summarized.
    */
   summarize?: (
     text: string,
     signal: AbortSignal,
     what: "turns" | "result",
-    keep?: string,
+    focus?: string,
   ) => string | Promise<string>;
   /** How long a run waits for a summary once it needs one. Default 30,000. */
   summaryWaitMs?: number;

@@ -6,7 +6,14 @@ import type {
   StreamOptions,
   ToolCall,
 } from "@gyre/ai";
-import type { AgentEndEvent, AgentEvent, AgentTool, AgentToolResult, Decision } from "./types.ts";
+import type {
+  AgentEndEvent,
+  AgentEvent,
+  AgentTool,
+  AgentToolResult,
+  Decision,
+  PendingCall,
+} from "./types.ts";
 
 /** A run has moved on to another model of `fallbackModels`. */
 export type FallbackEvent = Extract<AgentEvent, { type: "fallback" }>;
@@ -66,12 +73,18 @@ export interface Middleware {
   ): Promise<ModelAnswer>;
 }
 
+/** See `PendingCall`. */
+export type SuspendQuestion = Pick<PendingCall, "access" | "fingerprint">;
+
 /** Thrown by middleware: the call waits for a person, and the run ends suspended. */
 export class Suspend extends Error {
   readonly code = "suspend";
-  constructor(reason: string) {
+  /** What the person is to know beside the reason: fields of the `PendingCall`. */
+  readonly question: SuspendQuestion;
+  constructor(reason: string, question: SuspendQuestion = {}) {
     super(reason);
     this.name = "Suspend";
+    this.question = question;
   }
 }
 

@@ -79,6 +79,8 @@ export interface ToolPresentation {
   effects?(args: Args): ToolEffects;
   /** What the call would change. */
   proposal?(args: Args): ProposedChange | undefined;
+  /** Its results are pages that say how to go on: a long one is truncated, never summarized. */
+  paged?: boolean;
   /** Whether the text of its result is literal, not prose. */
   literal?: boolean;
   summarize?(result: Pick<AgentToolResult, "content" | "details" | "outcome">): ResultSummary;

@@ -140,6 +140,10 @@ export type LimitName =
 export interface PendingCall {
   toolCall: ToolCall;
   reason: string;
+  /** What the call would do, as plain data of the middleware that asks. Safe to show. */
+  access?: Readonly<Record<string, unknown>>;
+  /** What exactly is approved: `approve` with another one leaves the call pending. */
+  fingerprint?: string;
 }
 
 /** A person's answer to a call that waits. `result` stands in place of running the tool. */
@@ -159,6 +163,8 @@ export interface AgentEndEvent {
   stop: AgentStop;
   /** With `stop: "limit"`: which one. */
   limit?: LimitName;
+  /** With `stop: "sink"`: why. */
+  errorMessage?: string;
   turns: number;
   usage: Usage;
   /** The last assistant message of this run. */

@@ -159,7 +159,8 @@ export class ResultPublisher {
     for (const { call, outcome } of running) settled.push({ call, outcome: await outcome });
     for (const { call, outcome } of settled) {
       if ("suspended" in outcome) {
-        this.#run.pending.push({ toolCall: call, reason: outcome.suspended });
+        const { message: reason, question } = outcome.suspended;
+        this.#run.pending.push({ toolCall: call, reason, ...question });
         isPending = true;
       } else await this.#publish(call, outcome.result);
     }

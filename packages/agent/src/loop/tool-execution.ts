@@ -19,7 +19,7 @@ export const DEFAULT_MIDDLEWARE_TIMEOUT_MS = 86_400_000;
 export const MAX_NESTED_CALLS = 16;
 
 /** How a call ended: with a result, or suspended until a person decides. */
-export type CallOutcome = { result: AgentToolResult } | { suspended: string };
+export type CallOutcome = { result: AgentToolResult } | { suspended: Suspend };
 
 /** A deep copy of the arguments: the tool may write to it, the transcript stays as it was. */
 function copyValue<T>(value: T): T {
@@ -148,7 +148,7 @@ function invoke(
     throughMiddleware(execution, call, ready, 0).then(
       (result) => answer({ result: toResult(call.name, result) }),
       (error: unknown) => {
-        if (error instanceof Suspend) answer({ suspended: error.message });
+        if (error instanceof Suspend) answer({ suspended: error });
         else if (run.canceled) answer({ result: stopped() });
         else answer({ result: thrownResult(call.name, error) });
       },

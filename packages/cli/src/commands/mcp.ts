@@ -81,7 +81,7 @@ async function trust(mcp: Mcp, name: string, io: Io): Promise<ExitCode> {
 /** Offers our tools on standard input and output, under permissions. No person can be asked. */
 async function serve(setup: Setup, io: Io): Promise<ExitCode> {
   const { settings, explicit, cwd, warn } = setup;
-  const [{ openToolset, permissions }, { serveMcp }] = await Promise.all([
+  const [{ getConfinement, openToolset, permissions }, { serveMcp }] = await Promise.all([
     import("@gyre/tools"),
     import("@gyre/tools/mcp"),
   ]);
@@ -101,7 +101,7 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
       mode,
       rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
       headless: true,
-      sandboxed: async () => (await toolset.env.sandbox()).kind !== "none",
+      sandboxed: async () => getConfinement(await toolset.env.sandbox()),
       workspace: toolset.env.workspace,
     });
     await serveMcp({

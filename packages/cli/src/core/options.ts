@@ -160,11 +160,32 @@ export const OPTIONS = {
     value: "ORIGIN",
     about: "pages that may use it: https://example.org",
   },
+  models: {
+    type: "string",
+    value: "A,B",
+    about: "the models that clients may use; the first is the default",
+  },
+  root: {
+    type: "string",
+    multiple: true,
+    value: "FOLDER",
+    complete: "folder",
+    about: "a folder that sessions may work in or below; its own folder by default",
+  },
+  "allow-unsandboxed": {
+    type: "boolean",
+    about: "let commands run outside of the sandbox, where they can read keys",
+  },
   stdio: { type: "boolean", about: "on stdin and stdout, in place of ports" },
   drain: {
     type: "string",
     value: "SECONDS",
     about: "when asked to end, gives what runs this time, 10 by default",
+  },
+  idle: {
+    type: "string",
+    value: "SECONDS",
+    about: "closes sessions without a client after this time, 900 by default",
   },
   json: { type: "boolean", about: "print JSON" },
   all: { type: "boolean", about: "show all" },
@@ -236,8 +257,23 @@ export const COMMANDS = {
   acp: { about: "for editors: the Agent Client Protocol on stdin and stdout", options: SETUP },
   serve: {
     about: "models and sessions for other programs, over WebSocket, HTTP and TCP",
-    options: [...PORT_OPTIONS, "stdio", "drain", "quiet", ...SETUP],
-    abouts: { quiet: "no log on stderr, but for errors" },
+    options: [
+      ...PORT_OPTIONS,
+      "stdio",
+      "drain",
+      "idle",
+      "quiet",
+      "models",
+      "root",
+      "allow-unsandboxed",
+      ...SETUP,
+    ],
+    abouts: {
+      quiet: "no log on stderr, but for errors",
+      tools: "the tools that clients may use, by name; none: no tools",
+      mode: "the most that sessions may do without being asked about, ask by default",
+      trust: "use the settings of the server's own folder, this once",
+    },
   },
   models: {
     about: "list models, those that are usable first",

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { BigIntStats } from "node:fs";
+import { cleanPath } from "@gyre/tools";
 import { type IndexEntry, isClean, parseIndex } from "./git-index.ts";
 import { MAX_FILE_BYTES } from "./snapshot.ts";
 import { isMissing } from "./store.ts";
@@ -83,7 +84,7 @@ function askGit(folder: string, oids: readonly string[]): Promise<Buffer> {
   return new Promise((resolve) => {
     const git = spawn("git", ["--git-dir", folder, "cat-file", "--batch"], {
       cwd: homedir(),
-      env: environment(),
+      env: environment(dirname(folder)),
       stdio: ["pipe", "pipe", "ignore"],
       timeout: GIT_TIMEOUT_MS,
       killSignal: "SIGKILL",
@@ -104,9 +105,9 @@ function askGit(folder: string, oids: readonly string[]): Promise<Buffer> {
 }
 
 /** Nothing of the repository's own is run for this, and nothing is fetched. */
-function environment(): Record<string, string> {
+function environment(workspace: string): Record<string, string> {
   return {
-    PATH: process.env["PATH"] ?? "",
+    PATH: cleanPath(process.env["PATH"], workspace),
     LC_ALL: "C",
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: "/dev/null",

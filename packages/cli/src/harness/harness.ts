@@ -29,20 +29,23 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
 import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
+import { assertModel, isModelAllowed, lowerMode, lowerSettings } from "./ceilings.ts";
 import { OffloadedResults } from "./offloaded-results.ts";
 import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, openModels } from "../models/models.ts";
+import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
-import { createSummarizer } from "./summarize.ts";
+import { createSummarizer, type SummaryKind } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
+import { isMode } from "../text/choices.ts";
 import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
 import { modelValue } from "../text/choices.ts";
 
@@ -58,7 +61,7 @@ export const MAX_RESUMES = 3;
  */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const context = await options.session?.context();
-  const settings = mergeSettings(options, context?.settings ?? {});
+  const settings = lowerSettings(mergeSettings(options, context?.settings ?? {}), options.ceilings);
   const models = options.models ?? (await openModels({ ...options, settings }));
   const denied: DeniedCall[] = [];
   const log = new SessionLog(options.session, context);
@@ -66,7 +69,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     options,
     settings,
     models,
-    model: await models.current(),
+    model: await chooseModel(models, options),
     context,
     guidance: await readGuidance(options, settings),
     extensions: await loadExtensions(options, settings, denied),
@@ -197,7 +200,7 @@ class AgentHarness implements Harness {
         storeResult: (key, text) => results.store(key, text),
         summarize: createSummarizer({
           client: models.client,
-          model: () => (settings.oracle === undefined ? this.model : models.find(settings.oracle)),
+          model: (what) => this.#findSummarizer(what, settings, models),
           spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
         }),
         beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
@@ -225,6 +228,17 @@ class AgentHarness implements Harness {
       session: () => log.session,
       isResumed: (context?.messages.length ?? 0) > 0,
     });
+  }
+
+  /** A small model summarizes results; turns are for the one that goes on with the summary. */
+  async #findSummarizer(
+    what: SummaryKind,
+    { oracle, smallModel }: Settings,
+    models: Models,
+  ): Promise<Model> {
+    if (what === "turns") return oracle === undefined ? this.model : models.find(oracle);
+    if (smallModel !== undefined) return models.find(smallModel);
+    return findSmallModel(this.model, await models.list());
   }
 
   get commands(): CommandRegistry | undefined {
@@ -360,6 +374,7 @@ class AgentHarness implements Harness {
 
   async setModel(name: string): Promise<Model> {
     const model = await this.#models.find(name);
+    assertModel(model, this.#options.ceilings);
     this.agent.setModel(model);
     return model;
   }
@@ -415,11 +430,13 @@ class AgentHarness implements Harness {
   async #saveSettings(): Promise<void> {
     const { systemPrompt: prompt, thinkingLevel, tools } = this.agent.state;
     const { provider, id } = this.model;
+    const own = new Set(this.toolset.registry.list());
     await this.#log.saveSettings({
       model: { provider, id },
       thinkingLevel,
       systemPrompt: prompt,
-      tools: tools.map(({ name }) => name),
+      // A tool of a client is none of the program's, whatever its name.
+      tools: tools.filter((tool) => own.has(tool)).map(({ name }) => name),
       mode: this.#mode.now,
     });
   }
@@ -437,15 +454,35 @@ function isComplete(reason: StopReason): boolean {
 }
 
 /** The settings, with those of the session where nothing else was asked for. */
-function mergeSettings({ settings, explicit }: HarnessOptions, had: SessionSettings): Settings {
-  const { model, thinkingLevel, tools } = had;
-  const isOpen = (key: keyof Settings): boolean => !explicit?.has(key);
+function mergeSettings(
+  { settings, explicit, keepsRights = false }: HarnessOptions,
+  had: SessionSettings,
+): Settings {
+  const { model, thinkingLevel, tools, mode } = had;
+  const isOpen = (key: keyof Settings): boolean => keepsRights || !explicit?.has(key);
   return {
     ...settings,
     ...(model && isOpen("model") && !isScripted(model) && { model: modelValue(model) }),
     ...(thinkingLevel && isOpen("thinking") && { thinking: thinkingLevel }),
     ...(tools && isOpen("tools") && { tools }),
+    ...(keepsRights && { mode: keptMode(mode, settings) }),
   };
+}
+
+/** The mode of a session. One without a mode was made elsewhere, and gets no more than questions. */
+function keptMode(mode: string | undefined, settings: Settings): PermissionMode {
+  if (mode === undefined) return lowerMode(settings.mode ?? "ask", "ask");
+  return isMode(mode) ? mode : "plan";
+}
+
+/** The model that is set. One that the ceilings leave out is refused if it was asked for just now. */
+async function chooseModel(models: Models, options: HarnessOptions): Promise<Model> {
+  const { ceilings, explicit, keepsRights } = options;
+  const isAsked = !keepsRights && explicit?.has("model");
+  const model = await models.current();
+  if (isAsked) assertModel(model, ceilings);
+  const [first] = ceilings?.models ?? [];
+  return first === undefined || isModelAllowed(model, ceilings) ? model : models.find(first);
 }
 
 /** A session that began without a key has the scripted model, which is not to be resumed with. */

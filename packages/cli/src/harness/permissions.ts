@@ -2,6 +2,7 @@ import { ANSWER_TOOL, type Middleware, type ToolInvocation } from "@gyre/agent";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
+  getConfinement,
   permissions,
   RuleError,
   TOOLS,
@@ -12,7 +13,14 @@ import type { HarnessOptions, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
-  { options: { approvals, warn, explicit }, settings, mode, denied, extensions, givenRules }: Parts,
+  {
+    options: { approvals, warn, explicit, ceilings },
+    settings,
+    mode,
+    denied,
+    extensions,
+    givenRules,
+  }: Parts,
   toolset: Toolset,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
@@ -23,14 +31,16 @@ export function permissionsFor(
         mode: () => mode.now,
         rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
         async sandboxed() {
-          const { kind, missing } = await toolset.env.sandbox();
+          const sandbox = await toolset.env.sandbox();
+          const { missing } = sandbox;
           if (missing !== undefined && !isReported) {
             isReported = true;
             warn(`Commands run without a sandbox, and are asked about. ${missing}`);
           }
-          return kind !== "none";
+          return getConfinement(sandbox);
         },
         workspace: toolset.env.workspace,
+        ...(ceilings && { confinedOnly: !ceilings.unsandboxed }),
         ...(extensions && {
           tools: [...TOOLS, ...extensions.tools],
           advice: (call: ToolInvocation) => extensions.advice(call),

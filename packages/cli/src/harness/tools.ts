@@ -1,4 +1,4 @@
-import type { Middleware } from "@gyre/agent";
+import { maxResultTokens, type Middleware } from "@gyre/agent";
 import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
@@ -7,6 +7,9 @@ import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
+
+/** Of the tokens that a result may take, the part that a page takes. */
+const PAGE_SHARE = 0.85;
 
 /** The tools of a harness, and MCP where there are servers. */
 export interface OpenedTools {
@@ -34,6 +37,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     plugins: extensions?.tools ?? [],
     // What a session had, or what a plugin has that was left out.
     isLenient:
+      options.keepsRights ||
       settings.tools === context?.settings.tools ||
       (settings.plugins !== undefined && !options.explicit?.has("tools")),
     warn: options.warn,
@@ -46,7 +50,10 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     environment: options.env,
+    ...(options.ceilings && { secret: options.ceilings.secret }),
     kept: (key) => parts.results.read(key),
+    // With room for the line that says how to go on.
+    pageTokens: () => maxResultTokens({}, model) * PAGE_SHARE,
     middleware,
     ...(tools.includes("oracle") && {
       oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },

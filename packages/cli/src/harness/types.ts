@@ -8,6 +8,7 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
+import type { Ceilings } from "./ceilings.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -34,6 +35,10 @@ export interface HarnessOptions {
   newSession?: () => Promise<Session | undefined>;
   /** Settings that were asked for just now: they go before those that the session had. */
   explicit?: ReadonlySet<keyof Settings>;
+  /** The session keeps what it was given, its mode too, whatever `explicit` says. */
+  keepsRights?: boolean;
+  /** The most that the session may have. */
+  ceilings?: Ceilings;
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
   /** Called when a plugin is loaded: see `Io`. */

@@ -36,6 +36,8 @@ export interface Settings {
   skills?: boolean;
   /** A model for the tool `oracle`. */
   oracle?: string;
+  /** A model that summarizes long results. */
+  smallModel?: string;
   /** False: nothing is written down. */
   sessions?: boolean;
   /** A file for one line a model call and tool call, without content; absolute once loaded. */

@@ -400,6 +400,12 @@ export const SETTINGS: {
     otherwise: "the model itself",
     env: "GYRE_ORACLE",
   },
+  smallModel: {
+    kind: TEXT,
+    about: "The model that summarizes long results.",
+    otherwise: "the cheapest of the same service",
+    env: "GYRE_SMALL_MODEL",
+  },
   sessions: {
     kind: YES_OR_NO,
     about: "Whether what is said and done is written to session files.",

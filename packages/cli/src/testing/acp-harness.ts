@@ -36,7 +36,7 @@ export async function scriptedHarness(
   let mode = options.mode ?? "ask";
   const guard: Middleware = permissions({
     mode: () => mode,
-    sandboxed: false,
+    sandboxed: "waived",
     workspace: toolset.env.workspace,
     ...(typeof approvals === "function" && { ask: approvals }),
   });

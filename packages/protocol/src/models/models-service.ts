@@ -33,6 +33,8 @@ export interface ModelServiceOptions {
   idleMs?: number;
   limits?: Partial<Limits>;
   clock?: Clock;
+  /** Whether another service of the server has a stream of that name: no response can have it. */
+  isTaken?: (id: string) => boolean;
   /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -163,10 +165,15 @@ export class ModelService implements WireService {
     return { models: models.filter((model) => isMatch(model, filter)).map(toModelFacts) };
   }
 
+  /** Whether a response of that name is known. */
+  hasStream(id: string): boolean {
+    return this.#streams.has(id);
+  }
+
   /** Reserves a name at once, so that two requests do not share it. */
   #reserve(id: string, answers?: IdempotencyCache): ModelStream {
     if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
-    if (this.#streams.has(id)) {
+    if (this.#streams.has(id) || this.#options.isTaken?.(id)) {
       throw new ProtocolError("stream_exists", `There is a stream "${id}": use another name.`);
     }
     const { orphanTtlMs = ORPHAN_TTL_MS, idleMs = IDLE_STREAM_MS, onError } = this.#options;

@@ -1,4 +1,4 @@
-import { errorMessage } from "@gyre/ai";
+import { addUsage, errorMessage } from "@gyre/ai";
 import type { Agent, AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import {
   invalidRequest,
@@ -44,6 +44,8 @@ export class LiveSession {
   #isReserved = false;
   /** The end of a run, published when the next run can start: clients may request it at once. */
   #heldEnd: AgentEndEvent | undefined;
+  /** What earlier runs for the same request have used: to clients they are one run. */
+  #earlier: Pick<AgentEndEvent, "turns" | "usage"> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(hosted: HostedSession, options: LiveSessionOptions) {
@@ -70,6 +72,19 @@ export class LiveSession {
 
   get isBusy(): boolean {
     return this.#isReserved || this.agent.isRunning;
+  }
+
+  get hasWatchers(): boolean {
+    return this.#watchers.size > 0;
+  }
+
+  /** Whether it has no client and nothing to do, and can be opened again as it is. */
+  get isIdle(): boolean {
+    const isWaiting =
+      this.#published.pending.length > 0 ||
+      this.agent.queued("steering").length + this.agent.queued("followUp").length > 0;
+    if (this.hasWatchers || this.isBusy || isWaiting) return false;
+    return this.hosted.canReopen?.() ?? false;
   }
 
   get pendingIds(): string[] {
@@ -125,6 +140,7 @@ export class LiveSession {
       new Promise((settle) => settle(run()))
         .then(() => {
           if (this.#onFirstEvent === begun) begun(true);
+          if (this.#heldEnd?.stop === "sink") failed(new SaveError(this.#heldEnd.errorMessage));
         }, failed)
         .finally(() => {
           this.#isReserved = false;
@@ -238,6 +254,9 @@ export class LiveSession {
   }
 
   #take(event: AgentEvent): void {
+    if (event.type === "agent_start" && this.#isReserved && this.#heldEnd) {
+      return this.#goOn(this.#heldEnd);
+    }
     this.#publishEnd();
     this.#onFirstEvent?.();
     if (event.type === "agent_end") return this.#holdEnd(event);
@@ -259,10 +278,18 @@ export class LiveSession {
     });
   }
 
-  #publishEnd(): void {
-    const event = this.#heldEnd;
-    if (!event) return;
+  /** The host goes on with the same request, after an answer that broke off, say. */
+  #goOn(end: AgentEndEvent): void {
     this.#heldEnd = undefined;
+    this.#earlier = addRun(end, this.#earlier);
+  }
+
+  #publishEnd(): void {
+    const held = this.#heldEnd;
+    if (!held) return;
+    const event = { ...held, ...addRun(held, this.#earlier) };
+    this.#heldEnd = undefined;
+    this.#earlier = undefined;
     const { type, payload } = this.#writer.write(event);
     this.#published.endRun(event, this.#log.last + 1, payload);
     this.#publish(type, payload);
@@ -313,6 +340,20 @@ export class LiveSession {
     }
     return 0;
   }
+}
+
+/** What a run wrote could not be saved. */
+class SaveError extends Error {
+  override readonly name = "SaveError";
+  readonly code = "write_failed";
+}
+
+function addRun(
+  { turns, usage }: AgentEndEvent,
+  earlier: Pick<AgentEndEvent, "turns" | "usage"> | undefined,
+): Pick<AgentEndEvent, "turns" | "usage"> {
+  if (!earlier) return { turns, usage };
+  return { turns: earlier.turns + turns, usage: addUsage(earlier.usage, usage) };
 }
 
 /** Applies the changes that need no host. All or nothing. */

@@ -48,6 +48,11 @@ export interface HostedSession {
   update?(changes: SessionChanges): Promise<void>;
   replaceMessages?(messages: readonly AgentMessage[]): Promise<void>;
   reset?(): Promise<void>;
+  /**
+   * Whether it may be closed while it is idle: `open` then gives the same session, and nothing of
+   * it goes on. Default: no.
+   */
+  canReopen?(): boolean;
   /** Ends a run, saves everything and releases the session. */
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
-import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
+import { call, manualClock, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import {
   type Envelope,
   ProtocolError,
@@ -598,5 +598,104 @@ describe("the service", () => {
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe("a prompt that a host works on in several runs", () => {
+  it("has one start and one end, which counts all of them", async () => {
+    const { client, host }: World = serve({
+      script: [say("One."), say("Two.")],
+      session: {
+        async prompt({ text }) {
+          await host.agents[0]?.prompt(text);
+          await host.agents[0]?.prompt("Go on.");
+        },
+      },
+    });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Begin." }, id);
+    const end = await client.next(ends);
+    expect(end.payload).toMatchObject({ stop: "done", turns: 2 });
+    const types = client.events(id).map(({ type }) => type);
+    expect(types.filter((type) => type === "agent_start")).toHaveLength(1);
+    expect(types.filter((type) => type === "agent_end")).toHaveLength(1);
+  });
+});
+
+describe("a session that cannot be saved", () => {
+  it("says why, to clients and to the log", async () => {
+    const full = "ENOSPC: no space left on device, write";
+    const sink = (event: AgentEvent): void => {
+      if (event.type === "message_end" && event.message.role === "assistant") throw new Error(full);
+    };
+    const { client, errors } = serve({ script: [say("Paid for.")], agent: { sink } });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Begin." }, id);
+    const { payload } = await client.next(ends);
+    expect(payload).toMatchObject({ stop: "sink", errorMessage: expect.stringContaining(full) });
+    expect(errors.map(String)).toEqual([expect.stringContaining(full)]);
+    await client.ask("session_attach", {}, id);
+    const snapshot = await client.next(({ type }) => type === "snapshot");
+    expect(snapshot.payload["error"]).toContain(full);
+  });
+});
+
+describe("an idle session", () => {
+  const IDLE_MS = 60_000;
+
+  it("is closed after a while, and opened again by the next client", async () => {
+    const clock = manualClock();
+    const session = { canReopen: () => true };
+    const { host, service, another, client } = serve(
+      { script: [say("One.")], session },
+      { clock, idleMs: IDLE_MS },
+    );
+    await client.ask("hello", { versions: [1] });
+    await client.ask("session_attach", {}, "kept");
+    await clock.advance(10 * IDLE_MS);
+    expect(host.closed).toEqual([]);
+    await client.close();
+    await clock.advance(IDLE_MS - 1);
+    expect(host.closed).toEqual([]);
+    await clock.advance(2);
+    expect(host.closed).toEqual(["kept"]);
+    const next = another("n");
+    await next.ask("hello", { versions: [1] });
+    await next.ask("session_attach", {}, "kept");
+    expect(host.agents).toHaveLength(2);
+    await next.ask("prompt", { text: "Still there?" }, "kept");
+    await next.next(ends);
+    await service.close();
+  });
+
+  it("stays where it runs, waits for a decision or a message, or cannot be opened again", async () => {
+    const clock = manualClock();
+    let canReopen = true;
+    const { host, another, service } = serve(
+      {
+        script: [call("asks", {}), stall(), say("Unused.")],
+        tools: [tool("asks")],
+        session: { canReopen: () => canReopen },
+      },
+      { clock, idleMs: IDLE_MS },
+    );
+    const leave = async (act: (client: CheckingClient, id: string) => Promise<unknown>) => {
+      const client = another(`c${host.agents.length}`);
+      await act(client, await client.create());
+      await client.close();
+      await clock.advance(3 * IDLE_MS);
+    };
+    await leave(async (client, id) => {
+      await client.ask("prompt", { text: "Ask." }, id);
+      await client.next(ends);
+    });
+    await leave((client, id) => client.ask("follow_up", { text: "Later." }, id));
+    canReopen = false;
+    await leave(async () => {});
+    expect(host.closed).toEqual([]);
+    canReopen = true;
+    await clock.advance(3 * IDLE_MS);
+    expect(host.closed).toEqual(["s_3"]);
+    await service.close();
   });
 });

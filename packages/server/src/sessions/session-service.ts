@@ -31,6 +31,10 @@ import {
 export interface SessionServiceOptions {
   limits?: Partial<Limits>;
   clock?: Clock;
+  /** Sessions that are idle for this time are closed; a client that attaches opens them again. Default: never. */
+  idleMs?: number;
+  /** Whether another service of the server has a stream of that name: no session can be attached to by it. */
+  isTaken?: (id: string) => boolean;
   /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -75,6 +79,8 @@ export class SessionService implements WireService {
   readonly #creating = new Set<Promise<LiveSession>>();
   /** A repeated `session_create` gets the session of the first one, on any connection. */
   readonly #created = new IdempotencyCache();
+  /** Takes back the timer of a session that may be idle. */
+  readonly #idleTimers = new Map<LiveSession, () => void>();
   #isClosed = false;
 
   constructor(host: SessionHost, options: SessionServiceOptions = {}) {
@@ -82,6 +88,11 @@ export class SessionService implements WireService {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
     this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Whether a session of that id is open. */
+  hasSession(id: string): boolean {
+    return this.#sessions.has(id) || this.#opening.has(id);
   }
 
   /** How many sessions have a run. */
@@ -98,6 +109,7 @@ export class SessionService implements WireService {
         for (const session of attached.values()) {
           session.unwatch(connection());
           session.clientTools.disconnect(connection());
+          this.#watchIdle(session);
         }
       },
     };
@@ -106,6 +118,8 @@ export class SessionService implements WireService {
   /** Aborts all runs and closes every session. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const cancel of this.#idleTimers.values()) cancel();
+    this.#idleTimers.clear();
     const late = await Promise.allSettled([...this.#opening.values(), ...this.#creating]);
     const opened = late.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     const sessions = new Set([...this.#sessions.values(), ...opened]);
@@ -223,6 +237,9 @@ export class SessionService implements WireService {
     this.#assertOpen();
     const live = this.#sessions.get(id);
     if (live && !live.isClosed) return live;
+    if (this.#options.isTaken?.(id)) {
+      throw new ProtocolError("stream_exists", `"${id}" is the name of a response.`);
+    }
     // A session that is being closed is opened again after that.
     if (live) await live.close().catch(() => {});
     const shared = this.#opening.get(id);
@@ -246,10 +263,29 @@ export class SessionService implements WireService {
       onError: (error, where) => this.#report(error, where),
     });
     this.#sessions.set(hosted.id, session);
+    this.#watchIdle(session);
     return session;
   }
 
+  /** Looks after a while whether a session is idle, and closes it then. */
+  #watchIdle(session: LiveSession): void {
+    const { idleMs } = this.#options;
+    this.#idleTimers.get(session)?.();
+    this.#idleTimers.delete(session);
+    if (idleMs === undefined || this.#isClosed || session.isClosed || session.hasWatchers) return;
+    const look = (): void => {
+      this.#idleTimers.delete(session);
+      if (!session.isIdle) return this.#watchIdle(session);
+      this.#closeOne(session).catch((error: unknown) =>
+        this.#report(error, `closing session ${session.id}, which is idle`),
+      );
+    };
+    this.#idleTimers.set(session, this.#clock.after(idleMs, look));
+  }
+
   async #closeOne(session: LiveSession, closed?: () => void): Promise<void> {
+    this.#idleTimers.get(session)?.();
+    this.#idleTimers.delete(session);
     try {
       await session.close(closed);
     } finally {

@@ -1,4 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import {
+  type ChildProcess,
+  type ChildProcessWithoutNullStreams,
+  spawn,
+  spawnSync,
+} from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
@@ -48,10 +53,30 @@ interface Writer {
   send(order: string): Promise<string>;
 }
 
+/** Pid 1 of a new space of processes, as in a container. */
+const IN_CONTAINER = ["-Ur", "--pid", "--mount-proc", "--fork", "--kill-child"];
+const hasContainers = spawnSync("unshare", [...IN_CONTAINER, "true"]).status === 0;
+
+function containerWriter(path: string): Writer & { kill(): Promise<void> } {
+  const child = spawn("unshare", [...IN_CONTAINER, process.execPath, program, path]);
+  return {
+    ...drive(child),
+    async kill() {
+      child.kill("SIGKILL");
+      // Its output ends when the last process of the container has.
+      await once(child, "close");
+    },
+  };
+}
+
 function writer(path: string, shell?: string): Writer {
   const child = shell
     ? spawn("sh", ["-c", `${shell}; exec "$0" "$1" "$2"`, process.execPath, program, path])
     : spawn(process.execPath, [program, path]);
+  return drive(child);
+}
+
+function drive(child: ChildProcessWithoutNullStreams): Writer {
   children.push(child);
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
@@ -190,6 +215,50 @@ describe("the lock of a session", () => {
     await expect(openSession(path)).rejects.toMatchObject({ code: "not_a_session" });
     expect(await beside(path)).toEqual([]);
     new FileLock(path, 1).release();
+  });
+});
+
+describe.skipIf(!hasContainers)("the lock of a session in a container", () => {
+  it("of a container that was killed is taken over, here and in the next container", async () => {
+    const path = newPath();
+    const first = containerWriter(path);
+    expect(await first.send("create")).toBe("ok");
+    expect(await first.send("append 5")).toBe("ok");
+    await first.kill();
+    const second = containerWriter(path);
+    expect(await second.send("open")).toBe("ok");
+    expect(await second.send("append 5")).toBe("ok");
+    await second.kill();
+    const session = await openSession(path);
+    expect((await session.context()).messages).toHaveLength(2);
+    await session.close();
+    const left = (await readdir(dirname(path))).filter((name) => name.endsWith(".alive"));
+    expect(left).toEqual([]);
+  });
+
+  it("of a container that runs keeps out everybody, there and here", async () => {
+    const path = newPath();
+    const first = containerWriter(path);
+    expect(await first.send("create")).toBe("ok");
+    await expect(openSession(path)).rejects.toThrow("open in process 1 on");
+    expect(await containerWriter(path).send("open")).toBe("locked");
+    expect(await writer(path).send("open")).toBe("locked");
+    expect(await first.send("append 5")).toBe("ok");
+    expect(await first.send("close")).toBe("ok");
+    const session = await openSession(path);
+    expect(await containerWriter(path).send("open")).toBe("locked");
+    await session.append(userEntry("a"));
+    await session.close();
+  });
+
+  it("of another host name on this machine is judged in the same way", async () => {
+    const path = newPath();
+    const first = containerWriter(path);
+    expect(await first.send("create")).toBe("ok");
+    await lockFile(path, { host: "another-container" });
+    await expect(openSession(path)).rejects.toMatchObject({ code: "locked" });
+    await first.kill();
+    await (await openSession(path)).close();
   });
 });
 

@@ -13,6 +13,12 @@ import {
 import { hostname } from "node:os";
 import { errnoOf, isRecord } from "@gyre/ai";
 import { FILE_MODE, hasNoLinks } from "./files.ts";
+import {
+  giveSignOfLife,
+  hasNoSignOfLife,
+  removeSignOfLife,
+  type SignOfLife,
+} from "./sign-of-life.ts";
 import { SessionError } from "../format/types.ts";
 
 const TOKEN_BYTES = 8;
@@ -39,6 +45,8 @@ interface Holder {
   token: string;
   /** Milliseconds since 1970. */
   since: number;
+  /** It listens on a socket beside the lock while it lives: see `SignOfLife`. */
+  alive?: boolean;
 }
 
 /** For people: what to do about a lock. */
@@ -56,17 +64,23 @@ export interface LockHints {
 export class FileLock {
   readonly path: string;
   readonly #holder: Holder;
+  readonly #sign: SignOfLife | undefined;
 
   /** Throws `SessionError` with code `locked`, which names the holder. */
   constructor(target: string, now: number, hints: LockHints = {}) {
     this.path = `${target}.lock`;
-    this.#holder = {
-      ...thisProcess(),
-      token: randomBytes(TOKEN_BYTES).toString("hex"),
-      since: now,
-    };
-    const other = acquire(this.path, this.#holder, 0);
+    const token = randomBytes(TOKEN_BYTES).toString("hex");
+    this.#sign = giveSignOfLife(this.path, token);
+    this.#holder = { ...thisProcess(), token, since: now, ...(this.#sign && { alive: true }) };
+    let other: Holder | "unreadable" | undefined;
+    try {
+      other = acquire(this.path, this.#holder, 0);
+    } catch (error) {
+      this.#sign?.end();
+      throw error;
+    }
     if (!other) return;
+    this.#sign?.end();
     const state = describeHolder(other, { unlockHint: `delete ${this.path}`, ...hints });
     const what = `This session is ${state} Its file: ${target}`;
     throw new SessionError("locked", what, { path: target });
@@ -80,6 +94,7 @@ export class FileLock {
 
   release(): void {
     if (this.isHeld()) rmSync(this.path, { force: true });
+    this.#sign?.end();
   }
 }
 
@@ -89,7 +104,8 @@ function acquire(path: string, me: Holder, depth: number): Holder | "unreadable"
     if (putNew(path, me)) return undefined;
     const holder = readHolder(path);
     if (holder === undefined) continue;
-    if (holder === "unreadable" || !isGone(holder) || depth === MAX_CLAIM_DEPTH) return holder;
+    if (holder === "unreadable" || !isGone(path, holder) || depth === MAX_CLAIM_DEPTH)
+      return holder;
     // Only the process with the claim on this very lock may replace it. Another one that found the
     // same lock gets the claim later, and then finds a new lock.
     const claim = `${path}.${holder.token}`;
@@ -99,6 +115,7 @@ function acquire(path: string, me: Holder, depth: number): Holder | "unreadable"
       const still = readHolder(path);
       if (isRecord(still) && still.token === holder.token) {
         replace(path, me);
+        removeSignOfLife(path, holder.token);
         return undefined;
       }
     } finally {
@@ -190,11 +207,14 @@ function isHolder(value: unknown): value is Holder {
 }
 
 /** Whether the holder has certainly ended. A holder that cannot be checked counts as running. */
-function isGone(holder: Holder): boolean {
+function isGone(path: string, holder: Holder): boolean {
   const here = thisProcess();
-  if (holder.host !== here.host) return false;
-  if (holder.boot !== here.boot) return holder.boot !== "" && here.boot !== "";
-  if (holder.space !== here.space) return false;
+  const isSameHost = holder.host === here.host;
+  if (holder.boot !== here.boot) return isSameHost && holder.boot !== "" && here.boot !== "";
+  if (!isSameHost || holder.space !== here.space) {
+    // Another container of this machine, or one that was: its process ids mean nothing here.
+    return here.boot !== "" && holder.alive === true && hasNoSignOfLife(path, holder.token);
+  }
   const start = readProcessStart(holder.pid);
   return start === "gone" || (start !== "" && holder.start !== "" && start !== holder.start);
 }
@@ -245,9 +265,9 @@ function describeHolder(
   if (holder === "unreadable") {
     return `locked, and its lock does not say by whom. If nothing else has it open: ${unlockHint}. Else ${copy}.`;
   }
-  const { pid, host, since } = holder;
+  const { pid, host, since, space } = holder;
   const when = new Date(since).toISOString();
-  if (pid === process.pid && host === hostname()) {
+  if (pid === process.pid && host === hostname() && space === thisProcess().space) {
     return `open in this process already, since ${when}. Close it first.`;
   }
   return `open in process ${pid} on ${host}, since ${when}. Close it there, or ${copy}. If that process is gone for certain: ${unlockHint}.`;

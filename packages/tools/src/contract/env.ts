@@ -1,4 +1,5 @@
 import type { Clock } from "@gyre/ai";
+import { DEFAULT_PAGE_TOKENS, type PageLimits } from "../text/truncate.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SeenFiles } from "../workspace/seen.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -17,6 +18,17 @@ export interface ToolEnv {
   /** Environment variables for programs: already clean. */
   environment: Readonly<Record<string, string>>;
   clock: Clock;
+  /** The most tokens that a page of a result may take. Default `DEFAULT_PAGE_TOKENS`. */
+  pageTokens?: () => number;
   /** The whole of a long result of which the conversation has a short form, by its key. */
   kept?: (key: string) => Promise<string | undefined>;
+}
+
+/** A page of at most so many bytes, and of no more tokens than a result may take. */
+export function limitPage(
+  { pageTokens }: Pick<ToolEnv, "pageTokens">,
+  maxBytes: number,
+): PageLimits {
+  const maxTokens = Math.min(pageTokens?.() ?? DEFAULT_PAGE_TOKENS, DEFAULT_PAGE_TOKENS);
+  return { maxBytes, maxTokens };
 }

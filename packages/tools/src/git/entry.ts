@@ -7,6 +7,7 @@ export const gitEntry: ToolEntry<{ env: ToolEnv; options: { git?: GitOptions } }
   name: "git",
   presentation: {
     kind: "execute",
+    paged: true,
     verb: "git",
     literal: true,
     title: (args) => looseText(args, "action"),

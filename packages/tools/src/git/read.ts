@@ -6,6 +6,7 @@ import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
 import { DIFF_FLAGS, headCommit } from "./targets.ts";
 import { blameLines, LOG_FORMAT, logLines, parseStatus, statusText } from "./text.ts";
+import { limitPage } from "../contract/env.ts";
 import { fromSource } from "../text/provenance.ts";
 import { grouped, textResult } from "../text/text.ts";
 import { type LineLimits, linesWithin, listedName } from "../text/truncate.ts";
@@ -19,11 +20,10 @@ export const DEFAULT_GIT_ENTRIES = 30;
 export const MAX_GIT_ENTRIES = 300;
 /** Lines of a file that one call of blame shows. */
 export const MAX_BLAME_LINES = 500;
-const LIMITS: LineLimits = {
-  maxLines: MAX_GIT_LINES,
-  maxBytes: MAX_GIT_BYTES,
-  maxLineChars: MAX_GIT_LINE_CHARS,
-};
+function limitLines(git: Git): LineLimits {
+  const page = limitPage(git.env, MAX_GIT_BYTES);
+  return { ...page, maxLines: MAX_GIT_LINES, maxLineChars: MAX_GIT_LINE_CHARS };
+}
 
 export async function status(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const paths = await resolvePaths(git.env, args);
@@ -107,7 +107,7 @@ async function shown(
   command: readonly string[],
 ): Promise<AgentToolResult> {
   const first = args.offset ?? 1;
-  const { lines, total, next } = await git.show(command, first, LIMITS);
+  const { lines, total, next } = await git.show(command, first, limitLines(git));
   if (lines.length === 0) {
     return textResult(
       total === 0
@@ -133,13 +133,14 @@ function entryRange({ offset = 1, limit = DEFAULT_GIT_ENTRIES }: GitArgs): {
 
 /** Entries of a list, of which one more than wanted was asked for. */
 function listed(
+  git: Git,
   args: GitArgs,
   entries: readonly string[],
   range: { first: number; count: number },
   none: string,
 ): AgentToolResult {
   if (entries.length === 0) return textResult(none);
-  const fitting = linesWithin(entries.slice(0, range.count), MAX_GIT_BYTES);
+  const fitting = linesWithin(entries.slice(0, range.count), limitPage(git.env, MAX_GIT_BYTES));
   const text = fromSource({ kind: "command", name: commandLine(args, []) }, fitting.join("\n"));
   if (entries.length <= fitting.length) return textResult([text]);
   return textResult([text, `[There are more. Go on with offset=${range.first + fitting.length}.]`]);
@@ -163,7 +164,7 @@ export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {
     "--",
     ...paths.map(literal),
   ]);
-  return listed(args, logLines(output), range, "No commit fits.");
+  return listed(git, args, logLines(output), range, "No commit fits.");
 }
 
 export async function blame(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -183,7 +184,7 @@ export async function blame(git: Git, args: GitArgs): Promise<AgentToolResult> {
     "--",
     path,
   ]);
-  return listed(args, blameLines(output), { first, count }, "The file is empty.");
+  return listed(git, args, blameLines(output), { first, count }, "The file is empty.");
 }
 
 export async function branches(git: Git, args: GitArgs): Promise<AgentToolResult> {
@@ -213,7 +214,7 @@ export async function branches(git: Git, args: GitArgs): Promise<AgentToolResult
       const follows = upstream === "" ? "" : ` -> ${listedName(upstream)}`;
       return `${head === "*" ? "*" : " "} ${listedName(name)} ${id} ${date}${follows}: ${listedName(subject)}`;
     });
-  return listed(args, entries, range, "There is no branch with a commit yet.");
+  return listed(git, args, entries, range, "There is no branch with a commit yet.");
 }
 
 /** What is stashed. */
@@ -228,7 +229,7 @@ export async function stashes(git: Git, args: GitArgs): Promise<AgentToolResult>
     `--max-count=${range.count + 1}`,
   ]);
   const entries = output.split("\0").filter((entry) => entry !== "");
-  return listed(args, entries.map(listedName), range, "Nothing is stashed.");
+  return listed(git, args, entries.map(listedName), range, "Nothing is stashed.");
 }
 
 /** What one stash holds. */

@@ -1,7 +1,9 @@
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { isAbsolute, parse, resolve } from "node:path";
 import type { CallToolResult, Client, Tool, Transport } from "@modelcontextprotocol/client";
 import { type Clock, errorMessage, redact } from "@gyre/ai";
 import { cleanEnvironment } from "../process/environment.ts";
+import { leadsInto } from "../sandbox/search-path.ts";
 import { sanitize } from "../text/sanitize.ts";
 import {
   expandConfig,
@@ -342,7 +344,7 @@ export class McpConnection {
     const program = new Stdio({
       command: config.command,
       args: config.args ?? [],
-      cwd: resolve(cwd, config.cwd ?? "."),
+      cwd: config.cwd === undefined ? neutralFolder(cwd, env) : resolve(cwd, config.cwd),
       env: cleanEnvironment(env, {
         network: true,
         workspace: cwd,
@@ -492,6 +494,15 @@ async function isStatus(error: unknown, status: number): Promise<boolean> {
 
 /** How the library begins what it says of a version; the server's own words follow. */
 const UNKNOWN_VERSION = "Server's protocol version";
+
+/**
+ * Where a server starts that names no folder. Not in the workspace: `npx` and `python3 -m` prefer
+ * programs of the folder that they start in, and a clone could bring its own.
+ */
+function neutralFolder(workspace: string, env: ConnectionOptions["env"]): string {
+  const home = env["HOME"] ?? homedir();
+  return !isAbsolute(home) || leadsInto(home, workspace) ? parse(workspace).root : home;
+}
 
 /** What is wrong with the way to a server, as the end of a sentence. */
 async function connectProblem(error: unknown): Promise<string> {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -132,6 +132,25 @@ async function ask(
 const search = (query: string): ScriptAnswer => call(TOOL_SEARCH, { query });
 const use = (tool: string, args: object = {}): ScriptAnswer =>
   call(MCP_CALL, { tool, arguments: args });
+
+describe("the folder of a server", () => {
+  async function findStart(cwd?: string): Promise<unknown> {
+    const [home, work] = [join(folder, "home"), join(folder, "work")] as const;
+    for (const place of [home, work]) mkdirSync(place);
+    const config = program({}, { ...(cwd !== undefined && { cwd }) });
+    const mcp = await open({ t: config }, { cwd: work, env: { ...process.env, HOME: home } });
+    await mcp.connect();
+    return notes().find((note) => "cwd" in note)?.["cwd"];
+  }
+
+  it("is the user's home, not the workspace: a clone may bring programs of its own", async () => {
+    expect(await findStart()).toBe(join(folder, "home"));
+  });
+
+  it("is the one that its settings name, in the workspace as well", async () => {
+    expect(await findStart(".")).toBe(join(folder, "work"));
+  });
+});
 
 describe("what the model gets", () => {
   it(`of 200 tools is at most ${MAX_MCP_TOKENS} tokens, and the same to the last request`, async () => {

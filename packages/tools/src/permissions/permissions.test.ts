@@ -121,6 +121,18 @@ describe("the modes", () => {
     }
   });
 
+  it("full asks about commands that no sandbox confines, unless the user chose so", async () => {
+    const options = { mode: "full" as const, rules: { allow: ["shell(npm test)", "shell(ls*)"] } };
+    expect(await outcome(shell("id"), { ...options, sandboxed: false })).toBe("asked");
+    expect(await outcome(shell("npm test"), { ...options, sandboxed: false })).toBe("ran");
+    expect(await outcome(shell("ls -l"), { ...options, sandboxed: false })).toBe("asked");
+    expect(await outcome(shell("id"), { ...options, sandboxed: "waived" })).toBe("ran");
+    const headless = { ...options, sandboxed: false, headless: true };
+    expect(await outcome(shell("id"), headless)).toContain("There is no sandbox around it.");
+    const write = createTool("write", { kind: "write", targets: ["a"] });
+    expect(await outcome(write, { ...options, sandboxed: false })).toBe("ran");
+  });
+
   it("may change between calls", async () => {
     let mode: PermissionMode = "ask";
     const options = { mode: () => mode };

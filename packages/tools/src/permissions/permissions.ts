@@ -6,6 +6,7 @@ import {
   type Middleware,
   type PendingCall,
   Suspend,
+  type SuspendQuestion,
   type ToolInvocation,
 } from "@gyre/agent";
 import { errorMessage, validateToolArguments } from "@gyre/ai";
@@ -14,6 +15,7 @@ import type { CommandParts } from "./command/parts.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
+import type { Confinement } from "../sandbox/sandbox.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 /**
@@ -23,7 +25,8 @@ import type { Workspace } from "../workspace/workspace.ts";
  * |-------------------------------|-------|-----------|-------|-------|
  * | none, read, agent             | allow | allow     | allow | allow |
  * | write inside of the workspace | ask   | allow     | deny  | allow |
- * | run                           | ask   | ask       | deny  | allow |
+ * | run in a sandbox              | ask   | ask       | deny  | allow |
+ * | run where none can be had     | ask   | ask       | deny  | ask   |
  * | network                       | ask   | ask       | ask   | allow |
  * | destructive                   | ask   | ask       | deny  | allow |
  * | outside of the sandbox        | ask   | ask       | deny  | ask   |
@@ -108,8 +111,13 @@ export interface PermissionSetup {
   ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
   /** No person can be asked, now or later: what would be asked about is denied. */
   headless?: boolean;
-  /** Whether commands run in a sandbox. A function is called when one is to be decided on. */
-  sandboxed: boolean | (() => boolean | Promise<boolean>);
+  /**
+   * Whether commands run in a sandbox; "waived" says that they do not because the user chose so,
+   * and mode `full` then allows them. A function is called when one is to be decided on.
+   */
+  sandboxed: Confinement | (() => Confinement | Promise<Confinement>);
+  /** Commands that no sandbox confines are denied, whatever the mode, a rule or a person says. */
+  confinedOnly?: boolean;
   /** The tools that there are: a rule for another one is an error. */
   tools: Iterable<RuleTool>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
@@ -141,13 +149,13 @@ export function createPermissions(options: PermissionSetup): Middleware {
   return {
     async tool(call, next) {
       const about = { callId: call.toolCall.id, tool: call.tool.name };
-      const outcome = await guard.decide(call);
+      const { question, ...outcome } = await guard.decide(call);
       try {
         onDecision?.({ ...about, ...outcome });
       } catch (error) {
         throw new DeniedError(`the decision could not be recorded: ${errorMessage(error)}`);
       }
-      if (outcome.effect === "suspend") throw new Suspend(outcome.reason);
+      if (outcome.effect === "suspend") throw new Suspend(outcome.reason, question);
       if (outcome.effect === "deny") throw new DeniedError(outcome.reason);
       return next();
     },
@@ -170,7 +178,10 @@ export async function approvalRequest(
   return createRequest({ callId: toolCall.id, tool: tool.name, args, reason }, access);
 }
 
-type Outcome = Omit<PermissionDecision, "callId" | "tool">;
+interface Outcome extends Omit<PermissionDecision, "callId" | "tool"> {
+  /** What a person who is asked later gets to see. */
+  question?: SuspendQuestion;
+}
 
 class Guard {
   readonly #options: PermissionSetup;
@@ -187,11 +198,14 @@ class Guard {
     const seen: { inspected?: InspectedCall } = {};
     const outcome = await this.#decide(call, seen);
     if (!seen.inspected) return outcome;
-    const { access } = seen.inspected;
+    const { access, fingerprint } = seen.inspected;
+    const shown = access && showAccess(access);
+    const question = { fingerprint, ...(shown && { access: { ...shown } }) };
     const rule = outcome.effect === "deny" ? this.#suggestRule(call, seen.inspected) : undefined;
     return {
       ...outcome,
-      ...(access && { summary: sanitize(access.summary, SHOWN) }),
+      ...(shown && { summary: shown.summary }),
+      ...(outcome.effect === "suspend" && { question }),
       ...(rule !== undefined && { rule }),
     };
   }
@@ -271,7 +285,7 @@ class Guard {
     };
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const files = await findOpenedFiles(subject.commands, cwd, this.#workspace());
-    const sandboxed = isRun && (await this.#isSandboxed());
+    const sandboxed = isRun && (await this.#confinement());
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
     return { access, subject, files, fingerprint, sandboxed, advice, isFetch };
@@ -282,10 +296,10 @@ class Guard {
     return typeof workspace === "function" ? workspace() : workspace;
   }
 
-  async #isSandboxed(): Promise<boolean> {
+  async #confinement(): Promise<Confinement> {
     const { sandboxed } = this.#options;
     const answer: unknown = typeof sandboxed === "function" ? await sandboxed() : sandboxed;
-    return answer === true;
+    return answer === "waived" || answer === true ? answer : false;
   }
 
   #mode(): PermissionMode {
@@ -311,6 +325,10 @@ class Guard {
     if (mode === "plan" && (changes || access?.unsandboxed)) {
       return deny('In mode "plan" nothing is changed and nothing is run. Plan it instead.');
     }
+    const isConfined = kind !== "run" || (inspected.sandboxed === true && !access?.unsandboxed);
+    if (this.#options.confinedOnly && !isConfined) {
+      return deny("Commands outside of the sandbox are denied here, and no person can be asked.");
+    }
     const doubtful = objections[0];
     if (doubtful) return doubtful;
     const permission = this.#permission(inspected, mode, rules);
@@ -318,7 +336,12 @@ class Guard {
       if (mode === "full" && permission) return permission;
       return ask("It would run outside of the sandbox.");
     }
-    if (mode === "full") return this.#evaluateFull(subject);
+    if (mode === "full") {
+      if (kind === "run" && inspected.sandboxed === false) {
+        return permission ?? ask("There is no sandbox around it.");
+      }
+      return this.#evaluateFull(subject);
+    }
     if (access?.destructive) return ask("It cannot be undone.");
     if (kind === "none" || kind === "read" || kind === "agent") {
       return allow(`In every mode "${kind}" is allowed.`);
@@ -348,7 +371,7 @@ class Guard {
       // What cannot be taken apart may be what a rule forbids.
       return isHidden && rules.forbidsCommands ? undefined : advice;
     }
-    const exact = subject.kind === "run" && !sandboxed;
+    const exact = subject.kind === "run" && sandboxed !== true;
     const found = rules.permission(subject, exact);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
@@ -442,7 +465,7 @@ interface InspectedCall {
   files: readonly OpenedByShell[];
   fingerprint: string;
   /** Known of what runs a command. */
-  sandboxed: boolean;
+  sandboxed: Confinement;
   advice: Advice | undefined;
   /** The tool only gets things from elsewhere. */
   isFetch: boolean;
@@ -523,7 +546,7 @@ function explainQuestion({ subject, files, sandboxed }: InspectedCall, mode: Per
     ...(unclear === undefined ? [] : [unclear]),
     ...(escape === undefined ? [] : [`${escape}.`]),
     ...(file === undefined ? [] : [`It opens "${file}".`]),
-    ...(sandboxed ? [] : ["There is no sandbox around it."]),
+    ...(sandboxed === true ? [] : ["There is no sandbox around it."]),
   ];
   const safe = notes.map((note) => sanitize(note, SHOWN));
   return { reason: [base, ...notes].join(" "), byMode: { mode, about, notes: safe } };
@@ -538,9 +561,13 @@ function createRequest(
   const fingerprint = computeFingerprint(about.tool, about.args, access);
   const reason = sanitize(about.reason, SHOWN);
   if (!access) return { ...about, reason, fingerprint };
+  return { ...about, reason, fingerprint, access: showAccess(access) };
+}
+
+/** Safe to show. */
+function showAccess(access: Access): Access {
   const targets = access.targets.map((target) => sanitize(target, { exact: true }));
-  const summary = sanitize(access.summary, SHOWN);
-  return { ...about, reason, fingerprint, access: { ...access, targets, summary } };
+  return { ...access, targets, summary: sanitize(access.summary, SHOWN) };
 }
 
 /** The same for the same call, and for no other. */

@@ -1,8 +1,11 @@
 import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, posix, win32 } from "node:path";
 import fc from "fast-check";
-import { posix, win32 } from "node:path";
 import { describe, expect, it } from "vitest";
-import { cleanEnvironment, cleanPath } from "./environment.ts";
+import { cleanPath } from "../sandbox/search-path.ts";
+import { cleanEnvironment } from "./environment.ts";
 
 /** What is there also if nothing was given. */
 const NOTHING = cleanEnvironment({});
@@ -118,6 +121,18 @@ describe("cleanEnvironment", () => {
     const PATH = ".::node_modules/.bin:/ws/node_modules/.bin:/usr/bin:/ws2/bin:/ws:~/bin";
     expect(cleanEnvironment({ PATH }, { workspace: "/ws" })["PATH"]).toBe("/usr/bin:/ws2/bin");
     expect(cleanEnvironment({ PATH: ".:bin" })["PATH"]).toBe("/usr/local/bin:/usr/bin:/bin");
+  });
+
+  it("follows links into the workspace", () => {
+    const base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-path-")));
+    mkdirSync(join(base, "ws/bin"), { recursive: true });
+    symlinkSync(join(base, "ws"), join(base, "link"));
+    symlinkSync(join(base, "ws/bin"), join(base, "bin"));
+    const path = [join(base, "link/bin"), join(base, "bin"), join(base, "other")].join(":");
+    for (const workspace of [join(base, "ws"), join(base, "link")]) {
+      expect(cleanPath(path, workspace)).toBe(join(base, "other"));
+    }
+    rmSync(base, { recursive: true });
   });
 
   it("parts PATH as the system does", () => {

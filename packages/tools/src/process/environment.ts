@@ -1,5 +1,6 @@
-import nodePath, { isAbsolute, type PlatformPath } from "node:path";
+import { isAbsolute } from "node:path";
 import { redact } from "@gyre/ai";
+import { cleanPath, CONTROL } from "../sandbox/search-path.ts";
 
 export interface EnvironmentOptions {
   /** Also what programs reach the network with: proxies, certificates. Default false. */
@@ -135,13 +136,6 @@ const ALWAYS: Readonly<Record<string, string>> = {
   CLICOLOR: "0",
 };
 
-const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
-const WINDOWS_DEFAULT_PATH = "C:\\Windows\\System32;C:\\Windows";
-
-/** Line breaks and other control characters: no honest value has them. */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
-const CONTROL = /[\u0000-\u001F\u007F]/;
-
 /**
  * The variables that programs of an agent are given: the few that they need, never one
  * that looks like a key by its name or by its value, and those that keep programs from
@@ -180,28 +174,4 @@ function isHarmless(name: string, value: string): boolean {
   // Old shells take a value that begins so for a function, and run what follows it.
   if (CONTROL.test(value) || value.startsWith("() {")) return false;
   return redact(value) === value;
-}
-
-/** Whole paths alone: what "." holds is for others to say. Paths are those of `system`. */
-export function cleanPath(
-  path: string | undefined,
-  workspace: string | undefined,
-  system: PathSystem = nodePath,
-): string {
-  const { delimiter } = system;
-  const usual = delimiter === ";" ? WINDOWS_DEFAULT_PATH : DEFAULT_PATH;
-  const folders = (path ?? usual)
-    .split(delimiter)
-    .filter((folder) => system.isAbsolute(folder) && !CONTROL.test(folder))
-    .filter((folder) => workspace === undefined || !isInside(folder, workspace, system));
-  return folders.join(delimiter) || usual;
-}
-
-/** How a system writes its paths: `node:path`, or its `posix` or `win32`. */
-type PathSystem = Pick<PlatformPath, "delimiter" | "isAbsolute" | "relative" | "sep">;
-
-function isInside(folder: string, workspace: string, system: PathSystem): boolean {
-  const way = system.relative(workspace, folder);
-  // Between two drives there is no way but the whole path.
-  return way !== ".." && !way.startsWith(`..${system.sep}`) && !system.isAbsolute(way);
 }

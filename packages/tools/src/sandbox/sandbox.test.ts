@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { secretPlaces } from "./places.ts";
 import { bubblewrapArguments } from "./bubblewrap.ts";
 import { createSandbox, noSandbox, SandboxMissingError } from "./sandbox.ts";
@@ -70,6 +70,16 @@ describe("createSandbox", () => {
       execFile("cat", [count], (_error, stdout) => done(stdout));
     });
     expect(counted).toBe("x\n");
+  });
+
+  // With a bwrap of the system, that one is taken first.
+  it.skipIf(existsSync("/usr/bin/bwrap"))("never takes the workspace's own bwrap", async () => {
+    mkdirSync(join(folder, "bin"));
+    writeFileSync(join(folder, "bin/bwrap"), "#!/bin/sh\n", { mode: 0o755 });
+    vi.stubEnv("PATH", join(folder, "bin"));
+    const problem = await findProblem({ platform: "linux", workspace: folder });
+    vi.unstubAllEnvs();
+    expect(problem).toContain("there is no bwrap");
   });
 
   it("does not take a bwrap from a folder that depends on where it is started", async () => {

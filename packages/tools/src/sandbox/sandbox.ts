@@ -2,6 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { findBubblewrap } from "./bubblewrap.ts";
+import { cleanPath } from "./search-path.ts";
 
 /**
  * What a program may do. Where places lie inside of each other, the nearest around a path
@@ -41,6 +42,14 @@ export interface Sandbox {
   wrap(program: ProgramSpec, policy: SandboxPolicy): ProgramSpec;
 }
 
+/** Whether commands run in a sandbox; "waived" where they do not because the user chose so. */
+export type Confinement = boolean | "waived";
+
+export function getConfinement({ kind, missing }: Sandbox): Confinement {
+  if (kind !== "none") return true;
+  return missing === undefined ? "waived" : false;
+}
+
 /** Confines nothing: for people who said so. */
 export const noSandbox: Sandbox = {
   kind: "none",
@@ -67,8 +76,13 @@ export interface SandboxOptions {
    * none, which then says why in `missing`. `none` confines nothing.
    */
   kind?: "auto" | "any" | Sandbox["kind"];
-  /** Folders to look for bwrap in, as in PATH. Default: those of the system, then the variable. */
+  /**
+   * Folders to look for bwrap in, as in PATH. Default: those of the system, then those of the
+   * variable that are outside of `workspace`.
+   */
   path?: string;
+  /** The folder whose own programs are never used. */
+  workspace?: string;
   /** Default: this system. */
   platform?: NodeJS.Platform;
 }
@@ -87,7 +101,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const { kind = "auto", platform = process.platform } = options;
   if (kind === "none") return noSandbox;
   if (kind === "any") return createSandbox({ ...options, kind: "auto" }).catch(noneInstead);
-  if (platform === "linux" && kind !== "seatbelt") return linuxSandbox(options.path);
+  if (platform === "linux" && kind !== "seatbelt") return linuxSandbox(options);
   if (platform === "darwin" && kind !== "bubblewrap") return macSandbox();
   throw new SandboxMissingError(
     kind === "auto"
@@ -101,9 +115,8 @@ function noneInstead(error: unknown): Sandbox {
   throw error;
 }
 
-async function linuxSandbox(
-  path = `${SYSTEM_PATH}:${process.env["PATH"] ?? ""}`,
-): Promise<Sandbox> {
+async function linuxSandbox({ path: given, workspace }: SandboxOptions): Promise<Sandbox> {
+  const path = given ?? `${SYSTEM_PATH}:${cleanPath(process.env["PATH"], workspace)}`;
   const { bubblewrapSandbox, findBubblewrap } = await import("./bubblewrap.ts");
   const search = found.get(path) ?? findBubblewrap(path);
   found.set(path, search);

@@ -44,7 +44,7 @@ const tools = () => script.tools ?? (script.count ? many(script.count) : base())
 const PNG =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-note({ started: process.pid });
+note({ started: process.pid, cwd: process.cwd() });
 if (script.hello) process.stdout.write(`${script.hello}\n`);
 if (script.stderr) process.stderr.write(script.stderr);
 if (script.die) process.exit(script.die);

@@ -1,13 +1,36 @@
+import { estimateTokens } from "@gyre/ai";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cutText, humanSize, LineWindow, linesWithin, listedName } from "./truncate.ts";
 
-const limits = { maxLines: 3, maxBytes: 20, maxLineChars: 8 };
+const limits = { maxLines: 3, maxBytes: 20, maxTokens: 100, maxLineChars: 8 };
 
 function feedWindow(text: string, first = 1, pieceChars = text.length || 1) {
   const window = new LineWindow(first, limits);
   for (let at = 0; at < text.length; at += pieceChars) window.feed(text.slice(at, at + pieceChars));
   return window.end();
 }
+
+describe("a page", () => {
+  it("has no more tokens than its limit, whatever is on its lines", () => {
+    const line = fc.oneof(
+      fc.string({ maxLength: 300 }),
+      fc.string({ unit: "grapheme" }),
+      fc.lorem(),
+    );
+    fc.assert(
+      fc.property(fc.array(line, { minLength: 1, maxLength: 300 }), (texts) => {
+        const lines = texts.map((text) => text.replaceAll(/[\r\n]/g, " "));
+        const page = { maxBytes: 50 * 1024, maxTokens: 600 };
+        const shown = linesWithin(lines, page);
+        expect(estimateTokens(shown.join("\n"))).toBeLessThanOrEqual(600);
+        const window = new LineWindow(1, { ...page, maxLines: 2_000, maxLineChars: 2_000 });
+        window.feed(`${lines.join("\n")}\n`);
+        expect(window.end().lines).toEqual(shown.length > 0 ? shown : lines.slice(0, 1));
+      }),
+    );
+  });
+});
 
 describe("LineWindow", () => {
   it("keeps a text that fits, and counts a last line without line end", () => {
@@ -63,8 +86,8 @@ it("cutText leaves no half of a surrogate pair", () => {
 });
 
 it("linesWithin takes lines as long as they fit", () => {
-  expect(linesWithin(["aa", "bb", "cc"], 6)).toEqual(["aa", "bb"]);
-  expect(linesWithin(["aa"], 2)).toEqual([]);
+  expect(linesWithin(["aa", "bb", "cc"], { maxBytes: 6, maxTokens: 100 })).toEqual(["aa", "bb"]);
+  expect(linesWithin(["aa"], { maxBytes: 2, maxTokens: 100 })).toEqual([]);
 });
 
 it("humanSize is short", () => {

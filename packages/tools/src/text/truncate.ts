@@ -1,9 +1,19 @@
+import { estimateTokens } from "@gyre/ai";
 import { grouped } from "./text.ts";
 
-/** How much of a text a model is shown. */
-export interface LineLimits {
-  maxLines: number;
+/** Tokens of a page where the application does not say what a result may take. */
+export const DEFAULT_PAGE_TOKENS = 10_000;
+
+/** How large a page is: a model gets it whole, and asks for the next one. */
+export interface PageLimits {
   maxBytes: number;
+  /** As `estimateTokens` counts them. */
+  maxTokens: number;
+}
+
+/** How much of a text a model is shown. */
+export interface LineLimits extends PageLimits {
+  maxLines: number;
   /** Of one line, in UTF-16 units; what is longer is cut and marked. */
   maxLineChars: number;
 }
@@ -37,7 +47,7 @@ export class LineWindow {
   readonly #first: number;
   readonly #limits: LineLimits;
   readonly #lines: string[] = [];
-  #bytes = 0;
+  readonly #page: PageMeter;
   #cut = 0;
   #next: number | undefined;
   /** Of the line that is being fed: its number, its head and its whole length. */
@@ -48,6 +58,7 @@ export class LineWindow {
   constructor(first: number, limits: LineLimits) {
     this.#first = first;
     this.#limits = limits;
+    this.#page = new PageMeter(limits);
   }
 
   /** Nothing that is fed from here on would be shown. */
@@ -94,34 +105,46 @@ export class LineWindow {
   }
 
   #keep(): void {
-    const { maxLines, maxBytes, maxLineChars } = this.#limits;
+    const { maxLines, maxLineChars } = this.#limits;
     const isCut = this.#chars > maxLineChars;
     const line = isCut
       ? `${cutText(this.#head, maxLineChars)} [cut: ${grouped(this.#chars)} characters]`
       : this.#head;
-    const bytes = Buffer.byteLength(line) + 1;
     // The first line is shown whatever its size: a window that never moves on is no window.
-    const fits = this.#lines.length === 0 || this.#bytes + bytes <= maxBytes;
+    const fits = this.#page.add(line) || this.#lines.length === 0;
     if (this.#lines.length >= maxLines || !fits) {
       this.#next = this.#number;
       return;
     }
     this.#lines.push(line);
-    this.#bytes += bytes;
     if (isCut) this.#cut += 1;
   }
 }
 
-/** The first of `lines` that fit into `maxBytes` with their line ends. */
-export function linesWithin(lines: readonly string[], maxBytes: number): string[] {
-  let bytes = 0;
-  const shown: string[] = [];
-  for (const line of lines) {
-    bytes += Buffer.byteLength(line) + 1;
-    if (bytes > maxBytes) break;
-    shown.push(line);
+/** Measures the lines of a page as they are added. */
+export class PageMeter {
+  readonly #limits: PageLimits;
+  #bytes = 0;
+  #tokens = 0;
+
+  constructor(limits: PageLimits) {
+    this.#limits = limits;
   }
-  return shown;
+
+  /** Counts a line with its line end; false where the page has no room for it. */
+  add(line: string): boolean {
+    this.#bytes += Buffer.byteLength(line) + 1;
+    if (this.#bytes > this.#limits.maxBytes) return false;
+    this.#tokens += estimateTokens(line) + 1;
+    return this.#tokens <= this.#limits.maxTokens;
+  }
+}
+
+/** The first of `lines` that fit on a page with their line ends. */
+export function linesWithin(lines: readonly string[], limits: PageLimits): string[] {
+  const page = new PageMeter(limits);
+  const end = lines.findIndex((line) => !page.add(line));
+  return end < 0 ? [...lines] : lines.slice(0, end);
 }
 
 const UNIT_STEP = 1024;

@@ -109,7 +109,7 @@ function isMatched(names: readonly string[], matches: (path: string) => boolean)
 }
 
 /** A name as the most careless file system would take it. */
-function folded(name: string): string {
+export function folded(name: string): string {
   const plain = name
     .normalize("NFKC")
     .replace(/\p{Default_Ignorable_Code_Point}/gu, "")

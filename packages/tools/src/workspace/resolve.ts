@@ -18,6 +18,8 @@ export interface Ground {
   /** Names of the paths that mean the workspace: the real one, and the one it was opened by. */
   rootNames: readonly (readonly string[])[];
   isProtected: Protection;
+  /** Neither seen nor changed. */
+  isHidden?: Protection;
   isWindows: boolean;
 }
 
@@ -81,6 +83,7 @@ class Way {
       else this.#step(name, keepLink);
     }
     this.#folder.verify();
+    if (this.#ground.isHidden?.(this.#names)) throw this.#hidden();
     return {
       names: this.#names,
       folder: this.#release(),
@@ -202,6 +205,10 @@ class Way {
     this.#isProtected ||= this.#ground.isProtected([...this.#names, name]);
     this.#take(target);
     return true;
+  }
+
+  #hidden(): PathError {
+    return this.#error("denied", `is not for tools: keys, tokens and sessions are kept there.`);
   }
 
   #outside(): PathError {

@@ -124,6 +124,8 @@ export interface WorkspaceOptions {
    * patterns; added to those that are always protected.
    */
   readOnly?: readonly string[];
+  /** Places that tools may neither see nor change, absolute. */
+  hidden?: readonly string[];
   /** The user's home folder, whose own files are protected too. Default: what the system says. */
   home?: string;
   /**

@@ -543,6 +543,25 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       expect(readFileSync(join(root, ".git/config"), "utf8")).toBe("old");
     });
 
+    it("hides places from every way to them", async () => {
+      put("config/keys.json", SECRET);
+      symlinkSync("config", join(root, "link"));
+      symlinkSync("link/keys.json", join(root, "harmless"));
+      symlinkSync(join(root, "config"), join(base, "moved"));
+      const hidden = [join(base, "moved"), join(base, "outside"), join(root, "later")];
+      const own = await openWorkspace(root, { hold, hidden });
+      const paths = ["config/keys.json", "link/keys.json", "harmless", "CONFIG/keys.json", "later"];
+      for (const path of [...paths, join(root, "config", "keys.json")]) {
+        for (const use of [own.read(path), own.stat(path), own.resolve(path), own.write(path, "")])
+          expect(await catchFault(use), path).toBe("denied");
+      }
+      expect(await catchFault(own.list("config"))).toBe("denied");
+      expect(await catchFault(own.remove("config/keys.json"))).toBe("denied");
+      expect((await own.list(".")).map(({ name }) => name)).toContain("config");
+      await own.write("configuration", "x");
+      await own.close();
+    });
+
     it("protects a home folder's own files, and further patterns", async () => {
       const home = join(root, "Users", "me");
       mkdirSync(home, { recursive: true });

@@ -2,6 +2,8 @@ import { homedir } from "node:os";
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { errnoOf } from "@gyre/ai";
+import { realPlace } from "../sandbox/places.ts";
+import { hiding } from "./hidden.ts";
 import { protection } from "./protected.ts";
 import { FolderWorkspace } from "./files.ts";
 import { type FolderSpot } from "./folder.ts";
@@ -30,10 +32,15 @@ export async function openWorkspace(
     options.readOnly ?? [],
     home === undefined ? undefined : beneath(names, splitPath(home)),
   );
+  const hidden = (options.hidden ?? []).flatMap((place) => {
+    const inside = beneath(names, splitPath(realPlace(place)));
+    return inside ? [inside] : [];
+  });
   return new FolderWorkspace(real, {
     root: hold(real, options.hold),
     rootNames: [names, splitPath(resolve(root))],
     isProtected,
+    isHidden: hiding(hidden),
     isWindows,
   });
 }

@@ -2,11 +2,11 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, type Dirent, existsSync, readFileSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { hostname, release } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, parse } from "node:path";
 import { errnoOf, errorMessage, redact, toRecord } from "@gyre/ai";
 import { type KeyStore, MissingKeyError } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES, resolveService } from "@gyre/ai/providers";
-import { type Sandbox, SandboxMissingError } from "@gyre/tools";
+import { cleanPath, type Sandbox, SandboxMissingError } from "@gyre/tools";
 import type { Io } from "../../core/io.ts";
 import { isRunning } from "../../file-history/copies.ts";
 import type { Models } from "../../models/models.ts";
@@ -236,7 +236,9 @@ function tryProgram(
   { cwd, env, signal }: { cwd: string; env: Io["env"]; signal: AbortSignal },
 ): Promise<{ works: boolean; text: string }> {
   return new Promise((settle) => {
-    const options = { cwd, env: { ...env }, signal, timeout: PROGRAM_LIMIT_MS };
+    // The folder may be a clone that brings programs of these names.
+    const clean = { ...env, PATH: cleanPath(env["PATH"], cwd) };
+    const options = { cwd: parse(cwd).root, env: clean, signal, timeout: PROGRAM_LIMIT_MS };
     execFile(program, args, options, (error, stdout, stderr) => {
       const output = error ? stderr.trim() || errorMessage(error) : stdout;
       settle({ works: !error, text: redact(output.trim().split("\n")[0] ?? "") });

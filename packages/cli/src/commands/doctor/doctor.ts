@@ -92,7 +92,11 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
     ...(await checkKeys(found, io, keys, own)),
     ...(await checkModel({ current }, found, io, own)),
     ...checkProxies(io),
-    await checkSandbox(parts.sandbox ?? createSandbox, settings.sandbox ?? "auto", at),
+    await checkSandbox(
+      parts.sandbox ?? (() => createSandbox({ workspace: at.cwd })),
+      settings.sandbox ?? "auto",
+      at,
+    ),
     await checkRipgrep(parts.ripgrep ?? bundledRipgrep, at),
     await checkGit(at),
     ...(await checkSessions(defaultSessionFolder(env))),

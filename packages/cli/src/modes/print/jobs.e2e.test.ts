@@ -356,7 +356,7 @@ describe("a limit", () => {
   it("of time ends a command that is running", async () => {
     const ended = await run(
       [{ say: [{ call: "shell", arguments: { command: "sleep 1000" } }] }],
-      ["-p", "Wait.", "--timeout", "2", "--mode", "full"],
+      ["-p", "Wait.", "--timeout", "2", "--mode", "full", "--sandbox", "none"],
     );
     expect([ended.code, ended.stdout]).toEqual([124, ""]);
     const lines = await readSession(ended.home);

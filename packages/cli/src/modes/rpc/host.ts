@@ -1,3 +1,5 @@
+import { existsSync, realpathSync } from "node:fs";
+import { resolve, sep } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Agent, AgentMessage } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
@@ -12,20 +14,27 @@ import {
 } from "@gyre/server";
 import { type Session, SessionError, type SessionStore } from "@gyre/sessions";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
+import { type Ceilings, isModeWithin, isToolWithin } from "../../harness/ceilings.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { isMode, MODE_NAMES, modelValue } from "../../text/choices.ts";
 
 /** Where sessions are kept: what is needed of `SessionStore`. */
-export type RpcStore = Pick<SessionStore, "create" | "list" | "open" | "remove">;
+export type RpcStore = Pick<SessionStore, "create" | "list" | "locate" | "open" | "remove">;
 
 /** What holds for a folder, which may have settings of its own. */
 export interface RpcFolder {
   cwd: string;
   /** Absent: nothing is written down. */
   store?: RpcStore;
-  open(options: { approvals: Approvals; session?: Session }): Promise<Harness>;
+  open(options: {
+    approvals: Approvals;
+    session?: Session;
+    /** See `HarnessOptions`. */
+    keepsRights: boolean;
+    ceilings?: Ceilings;
+  }): Promise<Harness>;
 }
 
 /** Reads what holds for a command line; throws what is wrong with it. */
@@ -33,6 +42,7 @@ export type RpcSetup = (values: Values) => Promise<RpcFolder>;
 
 /** The setup of the program itself: settings, models and sessions as for every other command. */
 export function rpcSetup(io: Io): RpcSetup {
+  let store: Promise<RpcStore> | undefined;
   return async (values) => {
     const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
       import("../../harness/setup.ts"),
@@ -44,7 +54,8 @@ export function rpcSetup(io: Io): RpcSetup {
       cwd: setup.cwd,
       open: (options) =>
         openHarness({ ...setup, env: io.env, onForeignCode: io.onForeignCode, ...options }),
-      ...(isKept && { store: await openStore(io) }),
+      // One for all: it knows the names that it has read.
+      ...(isKept && { store: await (store ??= openStore(io)) }),
     };
   };
 }
@@ -58,24 +69,37 @@ const OPTIONS = {
   mode: "mode",
 } as const;
 
+export interface RpcHostOptions {
+  /** What relative folders are from. */
+  start: string;
+  /** The most that sessions may have. Absent: the command line has defaults alone. */
+  ceilings?: Ceilings;
+}
+
 /** Sessions as `gyre rpc` has them: each with a folder, tools and permissions of its own. */
 export class RpcHost implements SessionHost {
   readonly #values: Values;
   readonly #setup: RpcSetup;
+  readonly #start: string;
+  readonly #ceilings: Ceilings | undefined;
   /** For sessions that are not written down. */
   #made = 0;
 
-  constructor(values: Values, setup: RpcSetup) {
+  constructor(values: Values, setup: RpcSetup, { ceilings, start }: RpcHostOptions) {
     this.#values = values;
+    this.#start = start;
     this.#setup = setup;
+    this.#ceilings = ceilings;
   }
 
   create(options: SessionOptions): Promise<HostedSession> {
     return withProtocolErrors(async () => {
-      const folder = await this.#setup({ ...this.#values, ...toValues(options) });
+      const asked = toValues(options);
+      assertWithin(options, this.#ceilings);
+      const folder = await this.#enter(asked);
       const session = await folder.store?.create({ cwd: folder.cwd });
       try {
-        return await this.#host(folder, session);
+        return await this.#host(folder, session, false);
       } catch (error) {
         // Nothing was said in it yet.
         if (session) await folder.store?.remove(session.header.id);
@@ -88,10 +112,16 @@ export class RpcHost implements SessionHost {
     return withProtocolErrors(async () => {
       const { store } = await this.#setup(this.#values);
       // The name of a stream is a whole id: neither a path nor the beginning of one.
-      const found = (await store?.list())?.find((each) => each.id === id);
-      const session = found && (await store?.open(id));
+      const path = await store?.locate(id);
+      const session = path === undefined ? undefined : await store?.open(path);
       if (!session) return undefined;
-      return this.#host(await this.#setup({ ...this.#values, cwd: session.header.cwd }), session);
+      const folder = await this.#enter({ cwd: session.header.cwd }).catch(
+        async (error: unknown) => {
+          await session.close();
+          throw error;
+        },
+      );
+      return this.#host(folder, session, true);
     });
   }
 
@@ -103,12 +133,48 @@ export class RpcHost implements SessionHost {
     });
   }
 
-  async #host(folder: RpcFolder, session: Session | undefined): Promise<HostedSession> {
+  /** Opens the folder of a session. Only the folder of the command line has its trust. */
+  async #enter(asked: Values): Promise<RpcFolder> {
+    const own = this.#realFolder(this.#values.cwd);
+    const cwd = asked.cwd === undefined ? own : this.#realFolder(asked.cwd);
+    const roots = this.#ceilings?.roots;
+    if (roots && !roots.some((root) => isWithin(cwd, root))) {
+      throw new UsageError("This folder is not one that the server works in.");
+    }
+    const { trust = false } = this.#values;
+    return this.#setup({ ...this.#values, ...asked, cwd, trust: trust && cwd === own });
+  }
+
+  /** Where a folder is, links followed. One that is not there is refused when it is opened. */
+  #realFolder(folder = "."): string {
+    if (folder.includes("\0")) throw new UsageError('"cwd" has a NUL character in it.');
+    const path = resolve(this.#start, folder);
+    return existsSync(path) ? realpathSync(path) : path;
+  }
+
+  /** What a new session was given is in its file before a client has its id. */
+  async #host(
+    folder: RpcFolder,
+    session: Session | undefined,
+    isStored: boolean,
+  ): Promise<HostedSession> {
     const id = session?.header.id ?? `unsaved-${++this.#made}`;
-    const open = (): Promise<Harness> =>
-      folder.open({ approvals: "suspend", ...(session && { session }) });
+    const ceilings = this.#ceilings;
+    const open = (keepsRights: boolean): Promise<Harness> =>
+      folder.open({
+        approvals: "suspend",
+        keepsRights,
+        ...(session && { session }),
+        ...(ceilings && { ceilings }),
+      });
     try {
-      return new RpcSession(id, folder.cwd, session, await open(), open);
+      const harness = await open(isStored);
+      await harness.start().catch(async (error: unknown) => {
+        await harness.close();
+        throw error;
+      });
+      const reopen = (): Promise<Harness> => open(true);
+      return new RpcSession({ id, cwd: folder.cwd, session, harness, reopen, ceilings });
     } catch (error) {
       await session?.close();
       throw error;
@@ -116,25 +182,28 @@ export class RpcHost implements SessionHost {
   }
 }
 
+/** What an open session is made from. */
+interface RpcSessionParts {
+  id: string;
+  cwd: string;
+  session: Session | undefined;
+  harness: Harness;
+  /** With what the session was given, whatever it was made with. */
+  reopen: () => Promise<Harness>;
+  ceilings: Ceilings | undefined;
+}
+
 class RpcSession implements HostedSession {
   readonly id: string;
-  readonly #cwd: string;
+  readonly #parts: RpcSessionParts;
   readonly #session: Session | undefined;
-  readonly #open: () => Promise<Harness>;
   #harness: Harness;
 
-  constructor(
-    id: string,
-    cwd: string,
-    session: Session | undefined,
-    harness: Harness,
-    open: () => Promise<Harness>,
-  ) {
-    this.id = id;
-    this.#cwd = cwd;
-    this.#session = session;
-    this.#harness = harness;
-    this.#open = open;
+  constructor(parts: RpcSessionParts) {
+    this.id = parts.id;
+    this.#parts = parts;
+    this.#session = parts.session;
+    this.#harness = parts.harness;
   }
 
   get agent(): Agent {
@@ -143,7 +212,7 @@ class RpcSession implements HostedSession {
 
   info(): Readonly<Record<string, unknown>> {
     const file = this.#session && { file: this.#session.path };
-    return { cwd: this.#cwd, mode: this.#harness.mode, ...file };
+    return { cwd: this.#parts.cwd, mode: this.#harness.mode, ...file };
   }
 
   prompt(prompt: SessionPrompt): Promise<unknown> {
@@ -157,6 +226,7 @@ class RpcSession implements HostedSession {
       const names = MODE_NAMES.join(", ");
       throw new UsageError(`There is no mode "${permission}". The modes are ${names}.`);
     }
+    assertWithin({ mode }, this.#parts.ceilings);
     // The model first: it is what may not be there, and then nothing is changed.
     const before = modelValue(this.#harness.model);
     if (model !== undefined) {
@@ -172,6 +242,8 @@ class RpcSession implements HostedSession {
     }
     if (thinkingLevel !== undefined) await this.#harness.setThinking(thinkingLevel);
     if (mode) await this.#harness.setMode(mode);
+    // All of it is in the file before the client knows that it holds.
+    await this.#harness.start();
   }
 
   async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
@@ -182,6 +254,12 @@ class RpcSession implements HostedSession {
   async reset(): Promise<void> {
     if (!this.#session) return this.agent.reset();
     return this.#restart(this.#session, []);
+  }
+
+  /** A background job would end with it. */
+  canReopen(): boolean {
+    const jobs = this.#harness.toolset.jobs.list();
+    return this.#session !== undefined && jobs.every(({ end }) => end !== undefined);
   }
 
   async close(): Promise<void> {
@@ -200,9 +278,27 @@ class RpcSession implements HostedSession {
     await session.branch(null);
     if (Object.keys(settings).length > 0) await session.append({ type: "settings", settings });
     for (const message of messages) await session.append({ type: "message", message });
-    this.#harness = await this.#open();
+    this.#harness = await this.#parts.reopen();
     await this.#harness.setMode(mode);
   }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** Refuses what a client asks for above the ceilings. A model is refused when it is found. */
+function assertWithin({ mode, tools }: SessionOptions, ceilings: Ceilings | undefined): void {
+  if (!ceilings) return;
+  if (typeof mode === "string" && isMode(mode) && !isModeWithin(mode, ceilings.mode)) {
+    throw new UsageError(`Mode "${mode}" is more than this server allows: "${ceilings.mode}".`);
+  }
+  const most = ceilings.tools;
+  if (!most || !Array.isArray(tools)) return;
+  const other = tools.map(String).find((name) => !isToolWithin(name, most));
+  if (other === undefined) return;
+  const names = most.length === 0 ? "none" : most.join(", ");
+  throw new UsageError(`The tool "${other}" is not offered by this server. Its tools: ${names}.`);
 }
 
 function toValues(options: SessionOptions): Values {
@@ -214,7 +310,8 @@ function toValues(options: SessionOptions): Values {
     if (key === "tools" ? !isList : typeof value !== "string") {
       throw new UsageError(`"${key}" is ${key === "tools" ? "a list of names" : "a string"}.`);
     }
-    values[OPTIONS[key]] = String(value);
+    // An empty list is one of the things that the command line has a word for.
+    values[OPTIONS[key]] = isList && value.length === 0 ? "none" : String(value);
   }
   return values;
 }

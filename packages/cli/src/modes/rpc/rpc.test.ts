@@ -1,121 +1,27 @@
-import { mkdir, mkdtemp, readFile, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
-import { decode, type Envelope, type Payload } from "@gyre/protocol";
+import type { Envelope, Payload } from "@gyre/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EXIT, UsageError } from "../../core/exit-codes.ts";
 import type { Values } from "../../core/options.ts";
 import { runRpc } from "./rpc.ts";
-import {
-  type Script,
-  type ScriptedService,
-  scriptedService,
-} from "../../testing/scripted-service.ts";
+import { type FrameDriver, FrameWorld } from "../../testing/frame-driver.ts";
+import type { Script, ScriptedService } from "../../testing/scripted-service.ts";
 
+let world: FrameWorld;
 let home: string;
 let cwd: string;
 let service: ScriptedService;
 
 beforeEach(async () => {
-  home = await mkdtemp(join(await realpath(tmpdir()), "gyre-rpc-"));
-  cwd = join(home, "work");
-  await mkdir(cwd);
-  service = await scriptedService();
+  world = await FrameWorld.open();
+  ({ home, cwd, service } = world);
 });
 
-afterEach(async () => {
-  await service.close();
-  await rm(home, { recursive: true, force: true });
-});
+afterEach(() => world.close());
 
-/** `gyre rpc` with a program that drives it. */
-class Driver {
-  readonly frames: Envelope[] = [];
-  stdout = "";
-  stderr = "";
-  readonly code: Promise<number>;
-  readonly stdin = new PassThrough();
-  readonly #controller = new AbortController();
-  readonly #seq = new Map<string, number>();
-  #read = 0;
-  #made = 0;
-  #wake: () => void = () => {};
-
-  constructor(values: Values = {}) {
-    this.code = runRpc(
-      { cwd, sandbox: "none", mode: "auto-edit", ...values },
-      {
-        stdin: this.stdin,
-        stdout: { write: (text) => this.#take(text) },
-        stderr: { write: (text) => (this.stderr += text) },
-        env: {
-          HOME: home,
-          PATH: process.env["PATH"],
-          XDG_STATE_HOME: join(home, "state"),
-          XDG_CONFIG_HOME: join(home, "config"),
-          ANTHROPIC_API_KEY: "sk-ant-test-0123456789abcdef",
-          ANTHROPIC_BASE_URL: service.url,
-        },
-        cwd: home,
-        signal: this.#controller.signal,
-      },
-    );
-    this.code.catch(() => {});
-  }
-
-  interrupt(): void {
-    this.#controller.abort();
-  }
-
-  async ask(type: string, payload: Payload = {}, stream?: string): Promise<Envelope> {
-    const id = `m_${++this.#made}`;
-    const seq = stream === undefined ? undefined : (this.#seq.get(stream) ?? 0) + 1;
-    if (stream !== undefined && seq !== undefined) this.#seq.set(stream, seq);
-    this.stdin.write(`${JSON.stringify({ v: 1, type, id, stream, seq, payload })}\n`);
-    return this.next(({ re }) => re === id);
-  }
-
-  async create(options: Payload = {}): Promise<string> {
-    await this.ask("hello", { versions: [1] });
-    return String((await this.ask("session_create", options)).payload["session"]);
-  }
-
-  async next(until: (frame: Envelope) => boolean, from = 0): Promise<Envelope> {
-    for (;;) {
-      const found = this.frames.slice(from).find(until);
-      if (found) return found;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-  }
-
-  /** Runs on a prompt to its end. */
-  async run(text: string, stream: string): Promise<Envelope> {
-    const from = this.frames.length;
-    const { type: answer } = await this.ask("prompt", { text }, stream);
-    if (answer !== "ack") throw new Error(`The prompt got ${answer}.`);
-    return this.next(({ type }) => type === "agent_end", from);
-  }
-
-  #take(text: string): void {
-    this.stdout += text;
-    for (let at = this.stdout.indexOf("\n", this.#read); at >= 0;) {
-      // Whatever is no frame throws here.
-      this.frames.push(decode(this.stdout.slice(this.#read, at)));
-      this.#read = at + 1;
-      at = this.stdout.indexOf("\n", this.#read);
-    }
-    this.#wake();
-  }
-}
-
-async function entries(driver: Driver, id: string): Promise<Record<string, unknown>[]> {
-  const { payload } = await driver.next(({ payload: { session } }) => session === id);
-  const text = await readFile(String(payload["file"]), "utf8");
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+function drive(values: Values = {}): FrameDriver {
+  return world.start(runRpc, { mode: "auto-edit", ...values });
 }
 
 function play(script: Script): void {
@@ -133,7 +39,7 @@ describe("gyre rpc", () => {
       },
       { say: "Done." },
     ]);
-    const driver = new Driver();
+    const driver = drive();
     const id = await driver.create();
     const end = await driver.run("Write a file", id);
     expect(end.payload).toMatchObject({ stop: "done", turns: 2 });
@@ -141,7 +47,7 @@ describe("gyre rpc", () => {
     driver.stdin.end();
     expect(await driver.code).toBe(EXIT.done);
     expect(driver.stderr).toBe("");
-    const messages = (await entries(driver, id)).filter(({ type }) => type === "message");
+    const messages = (await driver.entries(id)).filter(({ type }) => type === "message");
     expect(messages).toHaveLength(4);
     expect(service.problems).toEqual([]);
   });
@@ -151,7 +57,7 @@ describe("gyre rpc", () => {
       { say: [{ call: "shell", arguments: { command: "echo yes" }, id: "c1" }] },
       { say: "Done." },
     ]);
-    const driver = new Driver();
+    const driver = drive();
     const id = await driver.create();
     const end = await driver.run("Say yes", id);
     expect(end.payload).toMatchObject({ stop: "suspended", pending: [{ toolCall: { id: "c1" } }] });
@@ -168,19 +74,19 @@ describe("gyre rpc", () => {
 
   it("end of stdin: what runs is aborted and written down, exit 0", async () => {
     play([{ silent: true }]);
-    const driver = new Driver();
+    const driver = drive();
     const id = await driver.create();
     await driver.ask("prompt", { text: "Go" }, id);
     await service.asked(0);
     driver.stdin.end();
     expect(await driver.code).toBe(EXIT.done);
-    const messages = (await entries(driver, id)).flatMap(({ message }) => message ?? []);
+    const messages = (await driver.entries(id)).flatMap(({ message }) => message ?? []);
     expect(messages).toMatchObject([{ role: "user" }, { stopReason: "aborted" }]);
   });
 
   it("a signal does the same", async () => {
     play([{ silent: true }]);
-    const driver = new Driver();
+    const driver = drive();
     const id = await driver.create();
     await driver.ask("prompt", { text: "Go" }, id);
     await service.asked(0);
@@ -195,7 +101,7 @@ describe("gyre rpc", () => {
   });
 
   it("stdout carries nothing but frames, also when something writes to the console", async () => {
-    const driver = new Driver();
+    const driver = drive();
     await driver.ask("hello", { versions: [1] });
     console.log("to whom it may concern");
     console.table([1]);
@@ -209,12 +115,12 @@ describe("gyre rpc", () => {
 
   it("lists sessions, and goes on with one", async () => {
     play([{ say: "One." }, { say: "Two." }]);
-    const first = new Driver();
+    const first = drive();
     const id = await first.create();
     await first.run("First", id);
     first.stdin.end();
     await first.code;
-    const second = new Driver();
+    const second = drive();
     await second.ask("hello", { versions: [1] });
     const { sessions } = (await second.ask("session_list")).payload;
     expect(sessions).toMatchObject([{ id, cwd, firstPrompt: "First", isOpen: false }]);
@@ -232,7 +138,7 @@ describe("gyre rpc", () => {
   });
 
   it("changes model, thinking, tools and mode, all or nothing", async () => {
-    const driver = new Driver();
+    const driver = drive();
     const id = await driver.create();
     const update = (payload: Payload): Promise<Envelope> =>
       driver.ask("session_update", payload, id);
@@ -260,7 +166,7 @@ describe("gyre rpc", () => {
 
   it("starts over in the same file: reset and messages_replace", async () => {
     play([{ say: "One." }, { say: "Two." }, { say: "Three." }]);
-    const driver = new Driver();
+    const driver = drive();
     const id = await driver.create();
     await driver.run("First", id);
     expect((await driver.ask("reset", {}, id)).type).toBe("ack");
@@ -275,7 +181,7 @@ describe("gyre rpc", () => {
     expect(service.requests[2]?.body["system"]).toEqual(service.requests[0]?.body["system"]);
     driver.stdin.end();
     await driver.code;
-    const again = new Driver();
+    const again = drive();
     await again.ask("hello", { versions: [1] });
     await again.ask("session_attach", {}, id);
     const snapshot = await again.next(({ type }) => type === "snapshot");
@@ -288,7 +194,7 @@ describe("gyre rpc", () => {
   });
 
   it("makes sessions with options of their own, and ignores fields that it does not know", async () => {
-    const driver = new Driver({ "no-session": true });
+    const driver = drive({ "no-session": true });
     await driver.ask("hello", { versions: [1] });
     const make = async (options: Payload): Promise<unknown> => {
       const { payload } = await driver.ask("session_create", options);
@@ -313,7 +219,7 @@ describe("gyre rpc", () => {
   });
 
   it("leaves no session behind that could not be made", async () => {
-    const driver = new Driver();
+    const driver = drive();
     await driver.ask("hello", { versions: [1] });
     const { payload } = await driver.ask("session_create", { model: "no such model" });
     expect(payload["code"]).toBe("model_not_found");
@@ -323,7 +229,7 @@ describe("gyre rpc", () => {
   });
 
   it("ends before the first frame where the command line is wrong", async () => {
-    const driver = new Driver({ cwd: "nosuch" });
+    const driver = drive({ cwd: "nosuch" });
     await expect(driver.code).rejects.toThrow(UsageError);
     expect(driver.stdout).toBe("");
   });

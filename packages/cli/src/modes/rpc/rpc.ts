@@ -29,7 +29,7 @@ export async function runRpc(
     const ended = AbortSignal.any([io.signal, gone.signal]);
     const output = io.stdout instanceof Writable ? io.stdout : createWritable(io.stdout);
     const transport = openStdio({ input: io.stdin, output });
-    const service = serveSessions(transport, new RpcHost(values, setup), {
+    const service = serveSessions(transport, new RpcHost(values, setup, { start: io.cwd }), {
       server: { name: "gyre", version: version() },
       onError: (error, where) => log(`${where}: ${errorMessage(error)}`),
       onDisconnect: (_reason, error) => {

@@ -44,6 +44,12 @@ describe("the log of a server", () => {
     expect(line).toMatchObject({ code: "ENOSPC", message: "ENOSPC: no space left on device" });
   });
 
+  it("says why a session could not be saved", () => {
+    const error = Object.assign(new Error("s.jsonl: no space left"), { code: "write_failed" });
+    const [line] = logged((log) => log.error(error, "a run of session s"));
+    expect(line).toMatchObject({ code: "write_failed", message: "s.jsonl: no space left" });
+  });
+
   it("cuts a path that is too long", () => {
     const path = "/".repeat(10_000);
     const entry = { method: "GET", path, status: 404, durationMs: 1 };

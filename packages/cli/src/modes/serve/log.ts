@@ -5,6 +5,9 @@ import type { Sink } from "../../core/io.ts";
 /** A path that a client made up may be as long as a header. */
 const MAX_PATH_CHARS = 200;
 
+/** Codes of a session that could not be saved, whose words name its file and the reason. */
+const SAVING: ReadonlySet<string | undefined> = new Set(["write_failed", "sink"]);
+
 /** What happens to a server. */
 export type ServeEvent =
   | {
@@ -55,10 +58,10 @@ export class ServeLog {
 
   /**
    * Something went wrong here. The words of an error may repeat what was said to it: only
-   * those of the system itself are written.
+   * those of the system itself, and why a session could not be saved, are written.
    */
   error(error: unknown, where: string): void {
-    const isSystem = error instanceof Error && "syscall" in error;
+    const isSystem = error instanceof Error && ("syscall" in error || SAVING.has(errorCode(error)));
     this.#write("error", "error", {
       where,
       error: error instanceof Error ? error.name : typeof error,

@@ -1,7 +1,13 @@
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Values } from "../../core/options.ts";
-import { DEFAULT_DRAIN_MS, DEFAULT_PORT, isLoopback, serveOptions } from "./options.ts";
+import {
+  DEFAULT_DRAIN_MS,
+  DEFAULT_IDLE_MS,
+  DEFAULT_PORT,
+  isLoopback,
+  serveOptions,
+} from "./options.ts";
 
 const io = { cwd: "/work", env: { XDG_STATE_HOME: "/state" } };
 
@@ -9,6 +15,7 @@ describe("the options of gyre serve", () => {
   it("are this machine alone, a known port and a token beside the sessions by default", () => {
     expect(serveOptions({}, io)).toEqual({
       drainMs: DEFAULT_DRAIN_MS,
+      idleMs: DEFAULT_IDLE_MS,
       isQuiet: false,
       place: {
         host: "127.0.0.1",
@@ -31,10 +38,12 @@ describe("the options of gyre serve", () => {
       "allow-host": ["gyre.example.org", "gyre.example.org:8443"],
       "allow-origin": ["https://example.org"],
       drain: "0.5",
+      idle: "30",
       quiet: true,
     };
     expect(serveOptions(values, io)).toEqual({
       drainMs: 500,
+      idleMs: 30_000,
       isQuiet: true,
       place: {
         host: "::1",
@@ -53,6 +62,7 @@ describe("the options of gyre serve", () => {
   it("have no place with --stdio", () => {
     expect(serveOptions({ stdio: true }, io)).toEqual({
       drainMs: DEFAULT_DRAIN_MS,
+      idleMs: DEFAULT_IDLE_MS,
       isQuiet: false,
     });
   });

@@ -8,11 +8,13 @@ import { type OptionName, PORT_OPTIONS, type Values } from "../../core/options.t
 export const DEFAULT_PORT = 7420;
 /** How long what runs may go on after the program was asked to end. */
 export const DEFAULT_DRAIN_MS = 10_000;
+/** How long a session without a client stays open. */
+export const DEFAULT_IDLE_MS = 900_000;
 const DEFAULT_HOST = "127.0.0.1";
 const MAX_PORT = 65_535;
 const MS_PER_SECOND = 1000;
 /** Longer than any timer of Node can wait is no time to wait for. */
-const MAX_DRAIN_SECONDS = 86_400;
+const MAX_SECONDS = 86_400;
 
 /** A place to listen at, beside HTTP, and the option that asks for it. */
 export interface ListenerPlace {
@@ -37,12 +39,17 @@ export interface ServeOptions {
   /** Nothing: stdin and stdout. */
   place?: ServePlace;
   drainMs: number;
+  idleMs: number;
   isQuiet: boolean;
 }
 
 /** Reads it. Throws `UsageError`. */
 export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env">): ServeOptions {
-  const shared = { drainMs: parseDrain(values.drain), isQuiet: values.quiet ?? false };
+  const shared = {
+    drainMs: parseSeconds("drain", values.drain, DEFAULT_DRAIN_MS),
+    idleMs: parseSeconds("idle", values.idle, DEFAULT_IDLE_MS),
+    isQuiet: values.quiet ?? false,
+  };
   if (values.stdio) {
     const other = PORT_OPTIONS.find((name) => values[name] !== undefined);
     if (other) throw new UsageError(`--stdio has no port: --${other} means nothing there.`);
@@ -95,11 +102,11 @@ function parsePort(name: OptionName, text: string): number {
   throw new UsageError(`--${name} "${text}" must be a number from 0 (a free port) to ${MAX_PORT}.`);
 }
 
-function parseDrain(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_DRAIN_MS;
+function parseSeconds(name: OptionName, text: string | undefined, standard: number): number {
+  if (text === undefined) return standard;
   const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  if (seconds <= MAX_DRAIN_SECONDS) return seconds * MS_PER_SECOND;
-  throw new UsageError(`--drain "${text}" must be seconds, from 0 to ${MAX_DRAIN_SECONDS}.`);
+  if (seconds <= MAX_SECONDS) return seconds * MS_PER_SECOND;
+  throw new UsageError(`--${name} "${text}" must be seconds, from 0 to ${MAX_SECONDS}.`);
 }
 
 /** A name as it stands in the `Host` of a request. */

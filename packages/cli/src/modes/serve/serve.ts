@@ -13,6 +13,7 @@ import { createWritable, redirectConsole } from "../../core/streams.ts";
 import { RpcHost, rpcSetup } from "../rpc/host.ts";
 import { readSetup } from "../../harness/setup.ts";
 import { version } from "../../core/version.ts";
+import { readCeilings } from "./ceilings.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { errorCode, ServeLog } from "./log.ts";
 import { isLoopback, type ServeOptions, serveOptions, type ServePlace } from "./options.ts";
@@ -107,25 +108,37 @@ class Served {
     clock: Clock,
     given?: Models,
   ): Promise<Served> {
-    const { settings, verbose } = await readSetup(values, io);
+    const setup = await readSetup(values, io);
+    const { settings, verbose } = setup;
     const models =
       given ??
       (await openModels({ settings, env: io.env, ...(verbose !== undefined && { verbose }) }));
     const onError = (error: unknown, where: string): void => log.error(error, where);
-    const usable = usableModels({ models, settings, env: io.env });
+    const tokenFile = options.place?.tokenFile;
+    const ceilings = await readCeilings({ values, setup, models, io, tokenFile });
+    if (ceilings.unsandboxed) {
+      log.warning(
+        "Commands may run outside of the sandbox (--allow-unsandboxed): every client can read the keys of this server.",
+      );
+    }
+    const usable = usableModels({ models, settings, env: io.env, only: ceilings.models });
     // One that is named and not there is found out now, and not by the first client.
     if ((await usable()).length === 0) {
       log.warning(
         "There is no model to ask: no service has a key. Set one (ANTHROPIC_API_KEY, say), or `gyre login SERVICE`.",
       );
     }
-    const modelService = new ModelService({
+    const modelService: ModelService = new ModelService({
       client: models.client,
       models: usable,
       clock,
+      isTaken: (id) => sessions.hasSession(id),
       onError,
     });
-    const sessions = new SessionService(new RpcHost(values, rpcSetup(io)), { clock, onError });
+    const sessions: SessionService = new SessionService(
+      new RpcHost(values, rpcSetup(io), { start: io.cwd, ceilings }),
+      { clock, onError, idleMs: options.idleMs, isTaken: (id) => modelService.hasStream(id) },
+    );
     return new Served(options, log, clock, modelService, sessions);
   }
 

@@ -12,6 +12,8 @@ export interface UsableModelsOptions {
   models: Models;
   settings: Pick<Settings, "model" | "models">;
   env: Environment;
+  /** These alone, as service/id, in this order. */
+  only?: readonly string[] | undefined;
 }
 
 /**
@@ -19,7 +21,7 @@ export interface UsableModelsOptions {
  * which may be too new for the catalog.
  */
 export function usableModels(options: UsableModelsOptions): () => Promise<readonly Model[]> {
-  const { models, settings, env } = options;
+  const { models, settings, env, only } = options;
   const own =
     settings.models === undefined
       ? []
@@ -29,7 +31,9 @@ export function usableModels(options: UsableModelsOptions): () => Promise<readon
     const { places } = await findKeyPlaces(env, keys, [...SERVICES, ...own]);
     const named = [...models.fallbacks];
     if (settings.model !== undefined) named.push(await models.find(settings.model));
-    const all = [...named, ...(await models.list())];
+    const all = only
+      ? await Promise.all(only.map((name) => models.find(name)))
+      : [...named, ...(await models.list())];
     const usable = all.filter((model) => {
       const service = resolveService(model, own);
       return service.keyless || places.has(service.id);

@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -11,6 +12,15 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 describe("a token always: generated, 0600", () => {
+  it.skipIf(process.platform === "win32")("refuses a pipe and a link to nothing", async () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", ["-m", "600", pipe]);
+    await expect(readOrMakeToken(pipe)).rejects.toThrow("is not a file");
+    const link = join(folder, "link");
+    await symlink("nothing", link);
+    await expect(readOrMakeToken(link)).rejects.toThrow(`${link} is a link to nothing`);
+  });
+
   it("is made of 32 random bytes where there is none, for its owner alone", async () => {
     const file = join(folder, "deep", "token");
     const { token, isNew } = await readOrMakeToken(file);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdir, open, type FileHandle } from "node:fs/promises";
+import { constants, mkdir, open, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
 const TOKEN_BYTES = 32;
@@ -47,7 +47,7 @@ export async function readOrMakeToken(file: string): Promise<{ token: string; is
     }
     return { token, isNew: true };
   }
-  const handle = await open(file, "r");
+  const handle = await openThere(file);
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) throw new Error(`${file} is not a file that can hold a token.`);
@@ -62,6 +62,16 @@ export async function readOrMakeToken(file: string): Promise<{ token: string; is
     return { token, isNew: false };
   } finally {
     await handle.close();
+  }
+}
+
+/** Opens a file that exists. A pipe without a writer would not be opened before one comes. */
+async function openThere(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error) || error.code !== "ENOENT") throw error;
+    throw new Error(`${file} is a link to nothing. Remove it for a new token.`, { cause: error });
   }
 }
 

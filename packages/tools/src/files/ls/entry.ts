@@ -9,6 +9,7 @@ export const lsEntry: ToolEntry = {
   aliases: ["LS"],
   presentation: {
     kind: "read",
+    paged: true,
     verb: "List",
     literal: true,
     title: (args, quote) => quote(looseText(args, "path") || "."),

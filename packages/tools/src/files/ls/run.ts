@@ -1,5 +1,5 @@
 import type { AgentToolResult } from "@gyre/agent";
-import type { ToolEnv } from "../../contract/env.ts";
+import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import { grouped, textResult } from "../../text/text.ts";
 import { humanSize, linesWithin, listedName } from "../../text/truncate.ts";
 import { pathIn } from "../../workspace/ignore-files.ts";
@@ -28,7 +28,7 @@ export async function runLs(
     signal.throwIfAborted();
     lines.push(await describe(env, path, entry));
   }
-  const shown = linesWithin(lines, LS_MAX_BYTES);
+  const shown = linesWithin(lines, limitPage(env, LS_MAX_BYTES));
   const next = first + shown.length;
   const rest =
     next <= total

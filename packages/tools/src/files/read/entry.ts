@@ -8,6 +8,7 @@ export const readEntry: ToolEntry = {
   aliases: ["Read"],
   presentation: {
     kind: "read",
+    paged: true,
     verb: "Read",
     literal: true,
     title: (args, quote) => quote(looseText(args, "path")) + formatRange(args),

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
-import type { ToolEnv } from "../../contract/env.ts";
+import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import {
   decodeText,
   TEXT_HEAD_BYTES,
@@ -70,16 +70,16 @@ async function openSpooled(env: ToolEnv, name: string, path: string): Promise<Re
 async function readKept(env: ToolEnv, key: string, request: Request): Promise<AgentToolResult> {
   const text = await env.kept?.(key);
   if (text === undefined) throw new Error(`No result is kept under ${JSON.stringify(key)}.`);
-  const window = windowFor(request);
+  const window = openWindow(env, request);
   window.feed(text);
   const info = { path: `${KEPT_PREFIX}${key}`, size: Buffer.byteLength(text) };
   return textPage(info, request.offset, window.end(), true, [], false);
 }
 
-function windowFor({ offset, limit }: Request): LineWindow {
+function openWindow(env: ToolEnv, { offset, limit }: Request): LineWindow {
   return new LineWindow(offset, {
     maxLines: limit,
-    maxBytes: READ_MAX_BYTES,
+    ...limitPage(env, READ_MAX_BYTES),
     maxLineChars: READ_MAX_LINE_CHARS,
   });
 }
@@ -147,7 +147,7 @@ async function readText(
   request: Request,
 ): Promise<AgentToolResult> {
   const first = request.offset;
-  const window = windowFor(request);
+  const window = openWindow(env, request);
   const notes: string[] = [];
   let allCounted = true;
   const whole =

@@ -9,6 +9,7 @@ export const findEntry: ToolEntry = {
   aliases: ["Glob"],
   presentation: {
     kind: "search",
+    paged: true,
     verb: "Find",
     literal: true,
     title: titleSearch,

@@ -1,5 +1,5 @@
 import type { AgentToolResult } from "@gyre/agent";
-import type { ToolEnv } from "../../contract/env.ts";
+import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import {
   FIND_MAX_BYTES,
   FIND_MAX_DATED,
@@ -32,7 +32,7 @@ export async function findFiles(
   const wanted = glob.foldersOnly || files.length === 0 ? folders : files;
   const found = wanted.length;
   const sorted = await newestFirst(env, wanted, signal);
-  const shown = linesWithin(sorted.slice(0, limit), FIND_MAX_BYTES);
+  const shown = linesWithin(sorted.slice(0, limit), limitPage(env, FIND_MAX_BYTES));
   const notes: string[] = [];
   if (shown.length < found) {
     const more = shown.length === limit && limit < FIND_MAX_LIMIT ? ", or a larger limit," : "";

@@ -9,6 +9,7 @@ export const grepEntry: ToolEntry = {
   aliases: ["Grep"],
   presentation: {
     kind: "search",
+    paged: true,
     verb: "Search",
     literal: true,
     title: titleSearch,

@@ -1,5 +1,5 @@
 import type { AgentToolResult } from "@gyre/agent";
-import type { ToolEnv } from "../../contract/env.ts";
+import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import { parseGlob } from "../../workspace/globs.ts";
 import {
   GREP_MAX_BYTES,
@@ -13,7 +13,7 @@ import { fromSource } from "../../text/provenance.ts";
 import { checkPattern, PatternError, toRegExp } from "../pattern.ts";
 import { type FoundFile, ripgrepPath, runRipgrep } from "../ripgrep.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { listedName } from "../../text/truncate.ts";
+import { listedName, PageMeter } from "../../text/truncate.ts";
 import { MAX_WALK_ENTRIES, walk } from "../../workspace/walk.ts";
 import { PathError } from "../../workspace/workspace.ts";
 
@@ -279,7 +279,7 @@ class Search {
   #blocks(): { blocks: string[]; isCut: boolean } {
     const { filesOnly = false, context = 0 } = this.#args;
     const blocks: string[] = [];
-    let bytes = 0;
+    const page = new PageMeter(limitPage(this.#env, GREP_MAX_BYTES));
     for (const { path, lines } of this.#found) {
       const name = listedName(path);
       let last: number | undefined;
@@ -287,8 +287,7 @@ class Search {
         const isApart = context > 0 && blocks.length > 0 && line.number - 1 !== last;
         const mark = line.isMatch ? ":" : "-";
         const text = filesOnly ? name : `${name}${mark}${line.number}${mark} ${line.text}`;
-        bytes += Buffer.byteLength(text) + 1;
-        if (bytes > GREP_MAX_BYTES) return { blocks, isCut: true };
+        if (!page.add(text)) return { blocks, isCut: true };
         if (isApart && !filesOnly) blocks.push("--");
         blocks.push(text);
         last = line.number;
