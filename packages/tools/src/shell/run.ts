@@ -11,6 +11,7 @@ import { fromSource } from "../text/provenance.ts";
 import { protectedEntries, putAside } from "./quarantine.ts";
 import type { ProgramSpec, SandboxPolicy } from "../sandbox/sandbox.ts";
 import { sanitize } from "../text/sanitize.ts";
+import { IN_GIT } from "../workspace/protected.ts";
 import {
   SHELL_MAX_BYTES,
   SHELL_MAX_TIMEOUT_MS,
@@ -134,8 +135,10 @@ async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
       const path = folder === "." ? name : `${folder}/${name}`;
       if (kind === "link") continue;
       const { absolute, readOnly } = await workspace.resolve(path);
+      // git itself is to be used: of its folder, only what runs or redirects is held.
+      const isHeld = folder === ".git" ? IN_GIT.has(name.toLowerCase()) : readOnly;
       if (kind === "folder" && PARTLY_PROTECTED.has(path)) await look(path);
-      else if (readOnly) places.push(absolute);
+      else if (isHeld) places.push(absolute);
     }
     // Where there are no hooks yet, none are to be made.
     const lacksHooks = folder === ".git" && !entries.some(({ name }) => name === "hooks");
