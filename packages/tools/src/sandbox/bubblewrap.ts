@@ -9,11 +9,9 @@ import {
   type Place,
   placeAround,
   realPlace,
+  TEMPORARY_BYTES,
 } from "./places.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
-
-/** What a program may keep in its own /tmp and /var/tmp, each. */
-export const TEMPORARY_BYTES: number = 4 * 1024 * 1024 * 1024;
 
 /** To try it out takes a few milliseconds; a machine under load gets more. */
 const PROBE_TIMEOUT_MS = 20_000;
@@ -70,9 +68,10 @@ export function bubblewrapSandbox(command: string): Sandbox {
 export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy): string[] {
   const places = orderedPlaces(policy);
   const mounts = [
-    ...baseMounts(policy.network),
+    ...baseMounts(policy),
     ...heldFolders(policy, places),
-    ...places.flatMap(listMounts),
+    ...temporaryParents(policy, places),
+    ...places.filter((place) => !isBehindTemporary(policy, places, place)).flatMap(listMounts),
     ...emptyFolders(policy),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
@@ -95,7 +94,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
   ];
 }
 
-function baseMounts(network: boolean): Mount[] {
+function baseMounts({ network, temporary }: SandboxPolicy): Mount[] {
   const kept = [...KEPT_OF_RUN, ...(network ? KEPT_FOR_NETWORK : [])];
   const services = new Set(SERVICE_FOLDERS.filter(exists).map(realPlace));
   return [
@@ -103,7 +102,7 @@ function baseMounts(network: boolean): Mount[] {
     { at: "/dev", args: ["--dev", "/dev"] },
     { at: "/proc", args: ["--proc", "/proc"] },
     ...KERNEL_SETTINGS.filter(exists).map((path) => bind("--ro-bind", path)),
-    ...["/tmp", "/var/tmp"].filter(exists).map(temporaryFolder),
+    ...["/tmp", "/var/tmp"].filter(exists).map((path) => temporaryFolder(path, temporary)),
     ...[...services].map(hide),
     ...kept.filter(exists).map((at): Mount => ({ at, args: ["--ro-bind", realPlace(at), at] })),
   ];
@@ -145,6 +144,39 @@ function heldFolders(policy: SandboxPolicy, places: readonly Place[]): Mount[] {
   return [...held].map((folder) => bind("--bind", folder));
 }
 
+/**
+ * A kept /tmp is the program's own: in the place of a folder that leads to the workspace it could
+ * leave a link. So such folders are mounts themselves, which no program can replace.
+ */
+function temporaryParents({ temporary }: SandboxPolicy, places: readonly Place[]): Mount[] {
+  if (temporary === undefined) return [];
+  const tmp = realPlace("/tmp");
+  const parents = new Set<string>();
+  for (const { path, rule } of places) {
+    if (rule === "hidden" || !isWithin(path, tmp)) continue;
+    const [first, ...others] = relative(tmp, path).split("/");
+    if (first && others.length > 0) parents.add(join(tmp, first));
+  }
+  for (const { path } of places) parents.delete(path);
+  return [...parents].map((at) => ({ at, args: ["--tmpfs", at] }));
+}
+
+/** Hidden anyway: of the machine's /tmp, a program sees what is mounted there again. */
+function isBehindTemporary(
+  { temporary }: SandboxPolicy,
+  places: readonly Place[],
+  { path, rule }: Place,
+): boolean {
+  if (temporary === undefined || rule !== "hidden" || !isWithin(path, realPlace("/tmp")))
+    return false;
+  return !places.some(
+    (place) =>
+      place.rule !== "hidden" &&
+      isWithin(path, place.path) &&
+      isWithin(place.path, realPlace("/tmp")),
+  );
+}
+
 /** Read-only folders that are missing: mounted empty, so that nothing can be put there. */
 function emptyFolders(policy: SandboxPolicy): Mount[] {
   return policy.readOnly
@@ -158,8 +190,9 @@ function bind(how: "--bind" | "--ro-bind", at: string): Mount {
   return { at, args: [how, at, at] };
 }
 
-function temporaryFolder(path: string): Mount {
+function temporaryFolder(path: string, kept: string | undefined): Mount {
   const at = realPlace(path);
+  if (kept !== undefined && path === "/tmp") return { at, args: ["--bind", kept, at] };
   return { at, args: ["--size", String(TEMPORARY_BYTES), "--tmpfs", at] };
 }
 

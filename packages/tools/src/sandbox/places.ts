@@ -2,6 +2,9 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import type { SandboxPolicy } from "./sandbox.ts";
 
+/** What programs may keep in their own /tmp and /var/tmp, each. */
+export const TEMPORARY_BYTES: number = 4 * 1024 * 1024 * 1024;
+
 /** A place of a policy, links followed. */
 export interface Place {
   path: string;

@@ -25,6 +25,7 @@ import {
 } from "./tool.ts";
 import { counted, textResult, within } from "../text/text.ts";
 import { humanSize, listedName } from "../text/truncate.ts";
+import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
 
@@ -84,7 +85,8 @@ export async function runShell(
     });
     const aside = await putAside(env, before);
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
-    return await shellResult(env, options, command, end, aside);
+    const emptied = watch && (await limitTemporary(env, sandbox));
+    return await shellResult(env, options, command, end, aside, emptied);
   } finally {
     progress.stop();
   }
@@ -143,6 +145,7 @@ async function createPolicy(env: ToolEnv, options: ShellOptions): Promise<Sandbo
     readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
     hidden: options.hidden ?? [],
     network: options.network ?? false,
+    ...(env.temporary && { temporary: await makeTemporary(env.temporary.folder) }),
   };
 }
 
@@ -210,6 +213,7 @@ async function shellResult(
   command: string,
   end: ProgramEnd,
   aside: readonly PutAside[],
+  emptied: string | undefined,
 ): Promise<AgentToolResult> {
   const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
   const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
@@ -228,6 +232,7 @@ async function shellResult(
       `It ${isChange ? "changed" : "made"} ${listedName(path)}, ${why}. It was put aside: ${now}. Ask the user to ${isChange ? "change" : "make"} it.`,
     );
   }
+  if (emptied !== undefined) parts.push(emptied);
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
   parts.push(...shownStdout);
   if (shownStderr.length > 0) parts.push("stderr:", ...shownStderr);
