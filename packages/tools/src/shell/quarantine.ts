@@ -2,11 +2,10 @@ import { constants } from "node:fs";
 import { cp, type FileHandle, lstat, open, readlink, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
-import { ANYWHERE } from "../workspace/protected.ts";
+import { ANYWHERE, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import type { Entry } from "../workspace/types.ts";
 
-/** Folders that are looked into: some things in them are protected, others not. */
-const LOOKED_INTO = ["", ".vscode", ".git"];
+const LOOKED_INTO = ["", ...PARTLY_PROTECTED];
 
 /** Leads git to another config. It makes none itself in the folder of a whole repository. */
 const GIT_POINTER = "commondir";
@@ -46,7 +45,11 @@ export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]
 
 /** Which of the names that are known to be protected are in a folder. */
 async function knownEntries(at: string, folder: string): Promise<Entry[]> {
-  const places = [...ANYWHERE.map((names) => names.join("/")), ".vscode", `.git/${GIT_POINTER}`];
+  const places = [
+    ...ANYWHERE.map((names) => names.join("/")),
+    ...PARTLY_PROTECTED,
+    `.git/${GIT_POINTER}`,
+  ].filter((path) => path !== ".git");
   const names = places
     .filter((path) => dirname(path) === (folder === "" ? "." : folder))
     .map((path) => basename(path));

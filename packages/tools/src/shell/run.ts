@@ -12,7 +12,7 @@ import { GitWatch } from "./git-watch.ts";
 import { protectedEntries, type PutAside, putAside } from "./quarantine.ts";
 import { noSandbox, type ProgramSpec, type SandboxPolicy } from "../sandbox/sandbox.ts";
 import { sanitize } from "../text/sanitize.ts";
-import { IN_GIT } from "../workspace/protected.ts";
+import { IN_GIT, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import {
   SHELL_MAX_BYTES,
   SHELL_MAX_TIMEOUT_MS,
@@ -28,9 +28,6 @@ import { humanSize, listedName } from "../text/truncate.ts";
 import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
-
-/** Folders in which some things are read-only and others not. */
-const PARTLY_PROTECTED = new Set([".git", ".vscode"]);
 
 export interface ShellArguments {
   command: string;
@@ -163,7 +160,7 @@ async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
       const { absolute, readOnly } = await workspace.resolve(path);
       // git itself is to be used: of its folder, only what runs or redirects is held.
       const isHeld = folder === ".git" ? IN_GIT.has(name.toLowerCase()) : readOnly;
-      if (kind === "folder" && PARTLY_PROTECTED.has(path)) await look(path);
+      if (kind === "folder" && PARTLY_PROTECTED.includes(path)) await look(path);
       else if (isHeld) places.push(absolute);
     }
     // Where there are no hooks yet, none are to be made.

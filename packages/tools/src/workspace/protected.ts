@@ -8,12 +8,39 @@ export const ANYWHERE: readonly (readonly string[])[] = [
   [".codex"],
   [".cursor"],
   [".gemini"],
+  [".agents"],
+  [".aider.conf.yml"],
+  [".amp"],
+  [".kiro"],
+  [".opencode"],
+  ["opencode.json"],
+  ["opencode.jsonc"],
+  [".pi"],
+  [".qwen"],
+  [".roo"],
+  [".windsurf"],
   [".idea"],
+  [".zed"],
+  [".nvim.lua"],
+  [".nvimrc"],
+  [".exrc"],
+  [".devcontainer"],
+  [".devcontainer.json"],
   [".envrc"],
+  [".husky"],
+  [".cargo", "config"],
+  [".cargo", "config.toml"],
+  [".github", "workflows"],
   [".vscode", "tasks.json"],
   [".vscode", "settings.json"],
   [".vscode", "launch.json"],
   [".vscode", "mcp.json"],
+];
+
+/** Folders in which some things are protected and others not. */
+export const PARTLY_PROTECTED: readonly string[] = [
+  ...new Set(ANYWHERE.flatMap((place) => (place.length > 1 ? place.slice(0, 1) : []))),
+  ".git",
 ];
 
 /** In a folder of git (its modules and worktrees have their own): what runs or redirects. */
