@@ -11,6 +11,7 @@ import {
   realPlace,
   TEMPORARY_BYTES,
 } from "./places.ts";
+import { listSockets } from "./sockets.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
 
 /** To try it out takes a few milliseconds; a machine under load gets more. */
@@ -73,6 +74,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     ...temporaryParents(policy, places),
     ...places.filter((place) => !isBehindTemporary(policy, places, place)).flatMap(listMounts),
     ...emptyFolders(policy),
+    ...socketMounts(places),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
   const environment = { ...program.env, TMPDIR: "/tmp" };
@@ -175,6 +177,22 @@ function isBehindTemporary(
       isWithin(path, place.path) &&
       isWithin(place.path, realPlace("/tmp")),
   );
+}
+
+/**
+ * Sockets that others listen on. Those in folders that the program may change are its own
+ * affair, and those in the machine's /tmp, /run and /dev are out of its sight.
+ */
+function socketMounts(places: readonly Place[]): Mount[] {
+  const unseen = ["/tmp", "/var/tmp", "/dev", "/proc", ...SERVICE_FOLDERS].map(realPlace);
+  return listSockets()
+    .map(realPlace)
+    .filter((path) => {
+      const around = placeAround(places, path);
+      if (around) return around.rule === "readOnly";
+      return !unseen.some((folder) => isWithin(path, folder));
+    })
+    .map(hide);
 }
 
 /** Read-only folders that are missing: mounted empty, so that nothing can be put there. */
