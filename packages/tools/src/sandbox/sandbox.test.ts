@@ -143,7 +143,7 @@ describe("secretPlaces", () => {
     ]) {
       expect(places).toContain(place);
     }
-    // The registry is needed, and a whole home is none to hide.
+    // The registry is needed, and a whole home is not to be hidden.
     expect(places).not.toContain("/data/cargo");
     expect(places).not.toContain("/home/me");
   });

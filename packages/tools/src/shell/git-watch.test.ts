@@ -43,7 +43,13 @@ async function shell(command: string, options: ShellOptions = {}, more = {}): Pr
   const tool = shellTool(env, options);
   const result = await tool.execute(
     { command, ...more },
-    { toolCallId: "c", signal: new AbortController().signal, update() {} },
+    {
+      id: "c",
+      signal: new AbortController().signal,
+      update() {},
+      host: { call: () => Promise.reject(new Error("There is nothing else to call.")) },
+      messages: [],
+    },
   );
   return modelText(result);
 }

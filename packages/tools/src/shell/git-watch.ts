@@ -116,13 +116,13 @@ export class GitWatch {
 
   /** What is in a folder; nothing if it is gone or closed. */
   #list(folder: string): Listing | undefined {
-    const stats = statOf(folder);
+    const stats = readStats(folder);
     if (!stats?.isDirectory()) return undefined;
     const identity = identify(stats);
     const known = this.#listings.get(folder);
     if (known?.isSettled && known.identity === identity) return known;
     const now = BigInt(Date.now()) * 1_000_000n;
-    const entries = listOf(folder);
+    const entries = listEntries(folder);
     const names = new Set(entries.map(({ name }) => name));
     return {
       identity,
@@ -139,7 +139,7 @@ export class GitWatch {
 
   /** Folders that the index has as repositories of their own: git looks into them wherever they are. */
   #linkedFolders(root: string): readonly string[] {
-    const files = listOf(join(root, ".git"))
+    const files = listEntries(join(root, ".git"))
       .filter((entry) => entry.isFile() && INDEX_FILE.test(entry.name))
       .map(({ name }) => join(root, ".git", name));
     const identity = files.map((path) => identify(lstatSync(path, { bigint: true }))).join(",");
@@ -172,7 +172,7 @@ export class GitWatch {
   }
 
   async #runningKeys(path: string): Promise<string[]> {
-    const stats = statOf(path);
+    const stats = readStats(path);
     // A link, or a pipe, is no config that git made.
     if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return ["not a plain file"];
     const args = ["config", "--file", path, "--no-includes", "--null", "--list"];
@@ -201,7 +201,7 @@ function isPackage(root: string, folder: string): boolean {
 
 /** A `.git`: a folder, or a file or link that leads to one. */
 function addPointed(found: Map<string, GitFile>, path: string, depth = 0): void {
-  const stats = statOf(path);
+  const stats = readStats(path);
   if (stats === undefined || depth > MAX_POINTERS) return;
   if (stats.isDirectory()) return addRepository(found, path);
   found.set(path, { kind: "pointer", identity: identify(stats) });
@@ -220,33 +220,33 @@ function addRepository(found: Map<string, GitFile>, folder: string): void {
   addFile(found, at("config"), "config");
   addFile(found, at("config.worktree"), "config");
   addFile(found, at("rebase-merge/git-rebase-todo"), "todo");
-  const hooks = statOf(at("hooks"));
+  const hooks = readStats(at("hooks"));
   if (hooks?.isSymbolicLink()) addFile(found, at("hooks"), "hook");
-  for (const { name } of hooks?.isDirectory() ? listOf(at("hooks")) : []) {
+  for (const { name } of hooks?.isDirectory() ? listEntries(at("hooks")) : []) {
     if (!name.endsWith(".sample")) addFile(found, join(at("hooks"), name), "hook");
   }
-  for (const entry of listOf(at("worktrees"))) {
+  for (const entry of listEntries(at("worktrees"))) {
     if (entry.isDirectory()) addRepository(found, join(at("worktrees"), entry.name));
   }
   addModules(found, at("modules"));
   const common = at("commondir");
-  if (!statOf(common)?.isFile()) return;
+  if (!readStats(common)?.isFile()) return;
   addFile(found, common, "pointer");
   addRepository(found, resolve(folder, readText(common).trim()));
 }
 
 /** The name of a module may have slashes. */
 function addModules(found: Map<string, GitFile>, folder: string, depth = 0): void {
-  for (const entry of listOf(folder)) {
+  for (const entry of listEntries(folder)) {
     if (!entry.isDirectory()) continue;
     const path = join(folder, entry.name);
-    if (statOf(join(path, "HEAD"))) addRepository(found, path);
+    if (readStats(join(path, "HEAD"))) addRepository(found, path);
     else if (depth < MAX_MODULE_NAMES) addModules(found, path, depth + 1);
   }
 }
 
 function addFile(found: Map<string, GitFile>, path: string, kind: GitFile["kind"]): void {
-  const stats = statOf(path);
+  const stats = readStats(path);
   if (stats === undefined) return;
   const target = stats.isSymbolicLink()
     ? statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -255,7 +255,7 @@ function addFile(found: Map<string, GitFile>, path: string, kind: GitFile["kind"
 }
 
 function hasExec(path: string): boolean {
-  return !statOf(path)?.isFile() || /^\s*(?:exec|x)\s/m.test(readText(path));
+  return !readStats(path)?.isFile() || /^\s*(?:exec|x)\s/m.test(readText(path));
 }
 
 /** A program can set all of these back but the time of the change itself. */
@@ -264,7 +264,7 @@ function identify({ dev, ino, size, ctimeNs }: BigIntStats): string {
 }
 
 /** What is at a path, links not followed; nothing if it cannot be reached. */
-function statOf(path: string): BigIntStats | undefined {
+function readStats(path: string): BigIntStats | undefined {
   try {
     return lstatSync(path, { bigint: true, throwIfNoEntry: false });
   } catch {
@@ -273,7 +273,7 @@ function statOf(path: string): BigIntStats | undefined {
   }
 }
 
-function listOf(folder: string): Dirent[] {
+function listEntries(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
@@ -283,7 +283,7 @@ function listOf(folder: string): Dirent[] {
 }
 
 function readText(path: string): string {
-  const stats = statOf(path);
+  const stats = readStats(path);
   if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return "";
   return readFileSync(path, "utf8");
 }
