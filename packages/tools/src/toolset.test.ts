@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "@gyre/agent";
@@ -32,6 +32,80 @@ async function open(root: string, options: Partial<ToolsetOptions> = {}): Promis
     ...options,
   });
 }
+
+describe("the /tmp of sandboxed commands", { tags: "bubblewrap" }, () => {
+  const sandbox = "bubblewrap";
+
+  async function run(command: string): Promise<string> {
+    const { signal } = new AbortController();
+    const host = { call: () => Promise.reject(new Error("no")) };
+    const shell = tools?.registry.get("shell");
+    const context = { id: "1", signal, update: () => {}, host, messages: [] };
+    const result = await shell?.execute({ command }, context);
+    return typeof result === "object" && "content" in result ? textOf(result) : "";
+  }
+
+  async function agentFolders(): Promise<string[]> {
+    return (await readdir(join(folder, "state"))).filter((name) => name.startsWith("agent-"));
+  }
+
+  it("is kept from one command to the next, and gone when the toolset is closed", async () => {
+    const root = join(folder, "work");
+    await mkdir(root);
+    tools = await open(root, { sandbox });
+    await run(
+      "echo 'echo kept' > /tmp/script; mkdir /tmp/closed; touch /tmp/closed/a; chmod 0 /tmp/closed",
+    );
+    expect(await run("sh /tmp/script")).toContain("kept");
+    expect(tools.registry.get("shell").description).toContain("/tmp");
+    await tools.close();
+    expect(await agentFolders()).toEqual([]);
+    // A session that is resumed opens another one.
+    tools = await open(root, { sandbox });
+    expect(await run("ls -A /tmp | grep -v gyre-toolset; echo end")).toMatch(/^Exit code 0\.end$/);
+    // What others have in the machine's own /tmp is not in it.
+    expect(await run(`ls ${folder}`)).not.toContain("state.txt");
+  });
+
+  it("is emptied, and the result says so, where a command leaves too much in it", async () => {
+    tools = await open(folder, { sandbox, temporaryBytes: 100_000 });
+    expect(await run("head -c 90000 /dev/zero > /tmp/a")).not.toContain("emptied");
+    expect(
+      await run(
+        "head -c 90000 /dev/zero > /tmp/.b; ln -s / /tmp/root; mkdir /tmp/c; chmod 0 /tmp/c",
+      ),
+    ).toContain("/tmp held more than 98 KB, and was emptied.");
+    expect(await run("ls -A /tmp | grep -v gyre-toolset; echo end")).toMatch(/^Exit code 0\.end$/);
+  });
+
+  it("is swept after a crash, and not while its host lives", async () => {
+    tools = await open(folder, { sandbox });
+    await run("true");
+    const [name = ""] = await agentFolders();
+    const note = join(folder, "state", name, "host.json");
+    const host: Record<string, unknown> = JSON.parse(await readFile(note, "utf8"));
+    const fake = async (id: string, changes: object): Promise<string> => {
+      const temporary = join(folder, "state", `agent-${id}`, "tmp");
+      await mkdir(temporary, { recursive: true, mode: 0o700 });
+      await writeFile(join(temporary, "a"), "");
+      await writeFile(
+        join(folder, "state", `agent-${id}`, "host.json"),
+        JSON.stringify({ ...host, ...changes }),
+      );
+      return temporary;
+    };
+    const living = await fake("living", {});
+    const dead = await fake("dead", { start: 1 });
+    const restarted = await fake("restarted", { boot: "another" });
+    const elsewhere = await fake("elsewhere", { boot: "another", machine: "another" });
+    const contained = await fake("contained", { namespace: "pid:[1]" });
+    await tools.close();
+    tools = await open(folder, { sandbox });
+    for (const path of [living, elsewhere, contained])
+      expect((await stat(path)).isDirectory()).toBe(true);
+    for (const path of [dead, restarted]) await expect(stat(path)).rejects.toThrow("ENOENT");
+  });
+});
 
 describe("openToolset", () => {
   it("has every tool once, and each can say what a call would do", async () => {

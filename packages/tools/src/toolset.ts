@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { AgentTool } from "@gyre/agent";
@@ -8,9 +8,10 @@ import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
 import { cleanEnvironment } from "./process/environment.ts";
 import { JobTable } from "./shell/jobs/job-table.ts";
-import { reapLeftovers } from "./process/leftovers.ts";
+import { reapLeftovers, TEMPORARY_NAME } from "./process/leftovers.ts";
+import { removeFolder } from "./process/remove-folder.ts";
 import { NotePad } from "./memory/notes/tool.ts";
-import { secretPlaces } from "./sandbox/places.ts";
+import { secretPlaces, TEMPORARY_BYTES } from "./sandbox/places.ts";
 import { noSuchTool, ToolRegistry } from "./contract/registry.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "./sandbox/sandbox.ts";
 import { SeenFiles } from "./workspace/seen.ts";
@@ -46,6 +47,8 @@ export interface ToolsetOptions extends ToolOptions {
   keepVariables?: readonly string[];
   /** Where long output and notes on running programs go. Default: `gyre/tools` in the user's state folder. */
   stateFolder?: string;
+  /** What sandboxed commands may leave in their /tmp. Default 4 GB. */
+  temporaryBytes?: number;
   /** Default: the variables of this process. */
   environment?: Readonly<Record<string, string | undefined>>;
   clock?: Clock;
@@ -92,6 +95,10 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     seen: new SeenFiles(),
     sandbox,
     spoolFolder,
+    temporary: {
+      folder: join(spoolFolder, TEMPORARY_NAME),
+      maxBytes: options.temporaryBytes ?? TEMPORARY_BYTES,
+    },
     environment: cleanEnvironment(environment, { network, workspace: workspace.root, keep }),
     clock,
     ...(options.pageTokens && { pageTokens: options.pageTokens }),
@@ -119,7 +126,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     async close() {
       await jobs.close();
       await workspace.close();
-      await rm(spoolFolder, { recursive: true, force: true });
+      await removeFolder(spoolFolder);
     },
   };
 }

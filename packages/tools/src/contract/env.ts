@@ -15,6 +15,8 @@ export interface ToolEnv {
   sandbox: () => Promise<Sandbox>;
   /** A folder of this agent's own (0700) for what is too long to keep in memory. */
   spoolFolder: string;
+  /** The /tmp of sandboxed commands, kept from one to the next; made by the first. Without it each has its own. */
+  temporary?: { folder: string; maxBytes: number };
   /** Environment variables for programs: already clean. */
   environment: Readonly<Record<string, string>>;
   clock: Clock;

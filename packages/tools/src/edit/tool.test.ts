@@ -192,7 +192,9 @@ test("access names the file itself, not the link to it", async () => {
   await put("a.ts", "one\n");
   await symlink("a.ts", join(root, "link"));
   const access = await editTool(env).access({ path: "link", edits: [{}, {}] });
-  expect(access).toEqual({ kind: "write", targets: ["a.ts"], summary: "Edit a.ts (2 places)" });
+  const targets = ["a.ts"];
+  const summary = "Edit a.ts (2 places)";
+  expect(access).toEqual({ kind: "write", targets, reads: targets, summary });
   await expect(editTool(env).access({ path: ".git/config", edits: [] })).rejects.toMatchObject({
     fault: "read_only",
   });

@@ -56,7 +56,8 @@ export function editTool(env: ToolEnv): GuardedTool {
       const target = await writableTarget(env, path);
       const count = Array.isArray(edits) ? edits.length : 0;
       const summary = `Edit ${target} (${counted(count, "place")})`;
-      return { kind: "write", targets: [target], summary };
+      // A text that is not found is answered with what is near.
+      return { kind: "write", targets: [target], reads: [target], summary };
     },
   });
 }

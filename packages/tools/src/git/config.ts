@@ -83,6 +83,33 @@ const NAMED: readonly { key: RegExp; answers: (name: string) => Setting[] }[] = 
 const REDIRECTS_PUSH =
   /^(?:https?\.|core\.gitproxy$|remote\..+\.(?:vcs|proxy|proxyauthmethod|receivepack|uploadpack|mirror)$)/s;
 
+/** Settings that have git run a program, or lead it to other settings: keys as git lists them. */
+const RUNS: readonly RegExp[] = [
+  /^core\.(?:hookspath|pager|editor|askpass|alternaterefscommand|sshcommand|gitproxy)$/,
+  /^(?:sequence\.editor|interactive\.difffilter|uploadpack\.packobjectshook|imap\.tunnel)$/,
+  /^(?:diff\.external|diff\..+\.(?:command|textconv)|merge\..+\.driver)$/s,
+  /^filter\..+\.(?:clean|smudge|process)$/s,
+  /^(?:alias|hook|instaweb|include|includeif|init)\./,
+  /^(?:credential\.(?:.+\.)?helper|gpg\.(?:.+\.)?program|gpg\.ssh\.defaultkeycommand)$/s,
+  /^(?:difftool|mergetool|guitool|browser|man)\..+\.(?:cmd|path)$/s,
+  /^(?:trailer\..+\.(?:command|cmd)|tar\..+\.command|(?:web|help)\.browser)$/s,
+  /^sendemail\.(?:.+\.)?(?:smtpserver|sendmailcmd|tocmd|cccmd|headercmd)$/s,
+  /^remote\..+\.(?:vcs|receivepack|uploadpack)$/s,
+  /^protocol\.(?:.+\.)?allow$/s,
+  /^lfs\.(?:customtransfer|extension|standalonetransferagent)(?:\.|$)/,
+];
+
+/** Settings that run a program by their value alone. */
+const RUNS_BY_VALUE: readonly { key: RegExp; runs: (value: string) => boolean }[] = [
+  // A plain switch is git's own monitor or pager.
+  { key: /^(?:core\.fsmonitor|pager\..+)$/s, runs: (value) => !SWITCH.test(value) },
+  { key: /^submodule\..+\.update$/s, runs: (value) => value.startsWith("!") },
+  // The address of a helper: `ext::sh -c ...`.
+  { key: /^(?:remote\..+\.(?:url|pushurl)|submodule\..+\.url)$/s, runs: isHelperAddress },
+];
+
+const SWITCH = /^(?:true|false|yes|no|on|off|[01]|)$/i;
+
 const FILTER = /^filter\.(.+)\.(?:clean|smudge|process)$/s;
 
 /** The settings that take all power from what a repository's own config has, by its keys. */
@@ -96,6 +123,24 @@ export function neutralSettings(keys: Iterable<string>): Setting[] {
     }
   }
   return [...ALWAYS, ...named];
+}
+
+/** The keys by which settings have git run something. */
+export function findRunningKeys(settings: Iterable<Setting>): string[] {
+  const found = new Set<string>();
+  for (const [key, value] of settings) {
+    const runs =
+      RUNS.some((pattern) => pattern.test(key)) ||
+      RUNS_BY_VALUE.some((entry) => entry.key.test(key) && entry.runs(value)) ||
+      // `url.ext::sh -c ... .insteadOf`: the address is in the key.
+      (key.startsWith("url.") && isHelperAddress(key.slice("url.".length)));
+    if (runs) found.add(key);
+  }
+  return [...found];
+}
+
+function isHelperAddress(address: string): boolean {
+  return /^[a-z0-9+.-]+::/i.test(address);
 }
 
 /** The filters that a config has, and that are not run. */
@@ -121,4 +166,17 @@ export function asEnvironment(settings: readonly Setting[]): Record<string, stri
     env[`GIT_CONFIG_VALUE_${index}`] = value;
   }
   return env;
+}
+
+/** What `config --null --list` gives: a key alone is a switch that is on. */
+export function parseSettings(output: string): Setting[] {
+  return splitNames(output).map((entry) => {
+    const end = entry.indexOf("\n");
+    return end < 0 ? [entry, "true"] : [entry.slice(0, end), entry.slice(end + 1)];
+  });
+}
+
+/** What git separates by zeros. */
+export function splitNames(output: string): string[] {
+  return output.split("\0").filter((name) => name !== "");
 }

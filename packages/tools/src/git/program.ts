@@ -5,8 +5,10 @@ import {
   asEnvironment,
   filterNames,
   neutralSettings,
+  parseSettings,
   pushRedirects,
   type Setting,
+  splitNames,
 } from "./config.ts";
 import { findRepository, GitError, type RepositoryFolders } from "./repository.ts";
 import { secretPlaces } from "../sandbox/places.ts";
@@ -380,16 +382,4 @@ async function submoduleKeys(
     keys.push(...splitNames(listed));
   }
   return keys;
-}
-
-/** What `config --null --list` gives: a key alone is a switch that is on. */
-function parseSettings(output: string): Setting[] {
-  return splitNames(output).map((entry) => {
-    const end = entry.indexOf("\n");
-    return end < 0 ? [entry, "true"] : [entry.slice(0, end), entry.slice(end + 1)];
-  });
-}
-
-function splitNames(output: string): string[] {
-  return output.split("\0").filter((name) => name !== "");
 }

@@ -4,7 +4,9 @@ import type { AgentToolResult } from "@gyre/agent";
 import { commandLine, type GitArgs, MAX_GIT_CONTEXT, resolvePaths } from "./args.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
-import { DIFF_FLAGS, headCommit } from "./targets.ts";
+import { gitEntry } from "./entry.ts";
+import { findReadRule } from "../workspace/read-rules.ts";
+import { DIFF_FLAGS, headCommit, resolveRef } from "./targets.ts";
 import { blameLines, LOG_FORMAT, logLines, parseStatus, statusText } from "./text.ts";
 import { limitPage } from "../contract/env.ts";
 import { fromSource } from "../text/provenance.ts";
@@ -18,6 +20,8 @@ export const MAX_GIT_LINE_CHARS = 2_000;
 /** Commits of a log, branches of a list, stashes. */
 export const DEFAULT_GIT_ENTRIES = 30;
 export const MAX_GIT_ENTRIES = 300;
+/** Files that a result names as left out. */
+const MAX_FORBIDDEN_NAMES = 50;
 /** Lines of a file that one call of blame shows. */
 export const MAX_BLAME_LINES = 500;
 function limitLines(git: Git): LineLimits {
@@ -69,35 +73,79 @@ export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
     throw new GitError("git diff takes `to` only together with `ref`.");
   }
   const paths = await resolvePaths(git.env, args);
-  return shown(git, args, [
-    "diff",
-    ...DIFF_FLAGS,
-    ...(staged ? ["--cached"] : []),
-    ...(stat ? ["--stat"] : []),
-    ...(context === undefined ? [] : [`--unified=${Math.min(context, MAX_GIT_CONTEXT)}`]),
-    ...(ref === undefined ? [] : [checkedRef(ref)]),
-    ...(to === undefined ? [] : [checkedRef(to)]),
-    "--",
-    ...paths.map(literal),
-  ]);
+  const compared = [ref, to].filter((name) => name !== undefined).map(checkedRef);
+  for (const name of compared) await requireCommit(git, name);
+  const which = [...(staged ? ["--cached"] : []), ...compared, "--", ...paths.map(literal)];
+  const forbidden = await findForbidden(git, ["diff", ...NAMES_ONLY, ...which]);
+  return shown(
+    git,
+    args,
+    [
+      "diff",
+      ...DIFF_FLAGS,
+      ...(stat ? ["--stat"] : []),
+      ...(context === undefined ? [] : [`--unified=${Math.min(context, MAX_GIT_CONTEXT)}`]),
+      ...which,
+      ...forbidden.map(excluding),
+    ],
+    forbidden,
+  );
 }
 
 export async function show(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const ref = checkedRef(args.ref ?? "HEAD");
   const [path, ...others] = await resolvePaths(git.env, args);
   if (others.length > 0) throw new GitError("git show takes one path at a time.");
+  await requireCommit(git, ref);
   if (path !== undefined) {
     return shown(git, args, ["cat-file", "-p", path === "." ? `${ref}^{tree}` : `${ref}:${path}`]);
   }
-  return shown(git, args, [
-    "show",
-    ...DIFF_FLAGS,
-    "--no-show-signature",
-    "--format=medium",
-    args.stat ? "--stat" : "--patch",
-    ref,
-    "--",
-  ]);
+  const forbidden = await findForbidden(git, ["show", "--format=", "-m", ...NAMES_ONLY, ref, "--"]);
+  return shown(
+    git,
+    args,
+    [
+      "show",
+      ...DIFF_FLAGS,
+      "--no-show-signature",
+      "--format=medium",
+      args.stat ? "--stat" : "--patch",
+      ref,
+      "--",
+      ...forbidden.map(excluding),
+    ],
+    forbidden,
+  );
+}
+
+const NAMES_ONLY = [...DIFF_FLAGS, "--name-only", "--no-renames", "-z"];
+
+/** Of the files that a command lists, those that rules forbid to read. */
+async function findForbidden(git: Git, command: readonly string[]): Promise<string[]> {
+  const forbids = findReadRule(git.env.workspace, gitEntry.name);
+  if (!forbids) return [];
+  // Between two commits there is a line end.
+  const names = (await git.read(command)).split("\0").map((name) => name.replace(/^\n+/, ""));
+  return [...new Set(names)].filter((name) => name !== "" && forbids(name)).sort();
+}
+
+/** A pathspec for all but this path. */
+function excluding(path: string): string {
+  return `:(top,exclude,literal)${path}`;
+}
+
+/**
+ * Where rules forbid to read files, what is shown has to have the path that they name: the id of
+ * a content, or of a folder inside, has none.
+ */
+async function requireCommit(git: Git, ref: string): Promise<void> {
+  if (!findReadRule(git.env.workspace, gitEntry.name)) return;
+  for (const name of ref.split(/\.{2,3}/).filter((part) => part !== "")) {
+    if ((await resolveRef(git, `${name}^{commit}`, [0, 1, 128])) !== undefined) continue;
+    throw new GitError(
+      `${listedName(name)} is not a commit, and rules forbid to read some files: name a commit and a path.`,
+    );
+  }
 }
 
 /** Output as it is, from a line on, with how to go on. */
@@ -105,23 +153,31 @@ async function shown(
   git: Git,
   args: GitArgs,
   command: readonly string[],
+  forbidden: readonly string[] = [],
 ): Promise<AgentToolResult> {
   const first = args.offset ?? 1;
+  const rules = forbidden.length === 0 ? [] : [describeForbidden(forbidden)];
   const { lines, total, next } = await git.show(command, first, limitLines(git));
   if (lines.length === 0) {
-    return textResult(
+    const none =
       total === 0
         ? "Nothing to show."
-        : `There are only ${total} lines; offset ${first} is beyond them.`,
-    );
+        : `There are only ${total} lines; offset ${first} is beyond them.`;
+    return textResult([none, ...rules]);
   }
   const isBinary = lines.some((line) => line.includes("\0"));
   if (isBinary) return textResult("It is binary, and not shown.");
   const name = commandLine(args, args.paths ?? []);
   const text = fromSource({ kind: "command", name }, lines.join("\n"));
-  if (next === undefined) return textResult([text], { lines: total });
+  if (next === undefined) return textResult([text, ...rules], { lines: total });
   const note = `[Lines ${first} to ${next - 1} of ${grouped(total)}. Go on with offset=${next}, or ask for less: single paths${args.action === "diff" || args.action === "show" ? ", or stat" : ""}.]`;
-  return textResult([text, note], { lines: total, next });
+  return textResult([text, note, ...rules], { lines: total, next });
+}
+
+function describeForbidden(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_FORBIDDEN_NAMES).map(listedName).join(", ");
+  const more = names.length - MAX_FORBIDDEN_NAMES;
+  return `[Left out, because rules forbid to read them: ${shown}${more > 0 ? ` and ${more} more` : ""}.]`;
 }
 
 function entryRange({ offset = 1, limit = DEFAULT_GIT_ENTRIES }: GitArgs): {
@@ -233,6 +289,9 @@ export async function stashes(git: Git, args: GitArgs): Promise<AgentToolResult>
 }
 
 /** What one stash holds. */
-export function showStash(git: Git, args: GitArgs, ref: string): Promise<AgentToolResult> {
-  return shown(git, args, ["diff", ...DIFF_FLAGS, `${ref}^1`, ref, "--"]);
+export async function showStash(git: Git, args: GitArgs, ref: string): Promise<AgentToolResult> {
+  await requireCommit(git, ref);
+  const forbidden = await findForbidden(git, ["diff", ...NAMES_ONLY, `${ref}^1`, ref, "--"]);
+  const command = ["diff", ...DIFF_FLAGS, `${ref}^1`, ref, "--", ...forbidden.map(excluding)];
+  return shown(git, args, command, forbidden);
 }

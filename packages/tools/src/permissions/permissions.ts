@@ -16,6 +16,7 @@ import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
 import type { Confinement } from "../sandbox/sandbox.ts";
+import { addReadRule, type ReadRule } from "../workspace/read-rules.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 /**
@@ -186,6 +187,7 @@ interface Outcome extends Omit<PermissionDecision, "callId" | "tool"> {
 class Guard {
   readonly #options: PermissionSetup;
   readonly #rules: Rules;
+  readonly #forbidsReading: ReadRule = (tool, path) => this.#rules.forbidsReading(tool, path);
   /** What calls were when the run was suspended for them. */
   readonly #suspended = new Map<string, string>();
 
@@ -284,10 +286,16 @@ class Guard {
       commands: isRun ? await splitCommands(targets) : [],
     };
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
-    const files = await findOpenedFiles(subject.commands, cwd, this.#workspace());
+    const workspace = this.#workspace();
+    if (workspace && this.#rules.forbidsFiles) addReadRule(workspace, this.#forbidsReading);
+    const files = await findOpenedFiles(subject.commands, cwd, workspace);
     const sandboxed = isRun && (await this.#confinement());
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
+    if (access?.reads) {
+      const read: Subject = { ...subject, kind: "read", targets: access.reads, asked: [] };
+      files.push({ subject: read, isProtected: false, shown: access.reads.join(", ") });
+    }
     return { access, subject, files, fingerprint, sandboxed, advice, isFetch };
   }
 

@@ -65,6 +65,9 @@ const FAMILIES: Partial<Record<Access["kind"], readonly string[]>> = {
 /** Of these, a pattern that allows holds for the other tools as well. */
 const SHARED_ALLOW = new Set<Access["kind"] | undefined>(["read", "write", "run"]);
 
+/** Tools that show many files at once. */
+const READERS = ["grep", "git"];
+
 const RULE = /^([\w*.-]+)(?:\((.*)\))?$/s;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 const MAX_PATTERN_CHARS = 1000;
@@ -136,6 +139,23 @@ export class Rules {
     const used = allowing(rules, subject);
     if (!used) return undefined;
     return { effect: "allow", reason: `Allowed by ${[...used].map(quoted).join(" and ")}.` };
+  }
+
+  /** Whether a tool that shows many files has to leave this one out. */
+  forbidsReading(tool: string, path: string): boolean {
+    return this.#readRules(tool).some((rule) => rule.matchesPath(path));
+  }
+
+  /** Whether there are files that are not to be read, or to be asked about. */
+  get forbidsFiles(): boolean {
+    return READERS.some((tool) => this.#readRules(tool).length > 0);
+  }
+
+  #readRules(tool: string): Rule[] {
+    const subject: Subject = { tool, kind: "read", targets: [], asked: [], commands: [] };
+    return this.#rules.filter(
+      (rule) => rule.effect !== "allow" && rule.pattern !== undefined && concerns(rule, subject),
+    );
   }
 
   /** Whether a rule forbids certain commands: what is unclear may then be one of them. */

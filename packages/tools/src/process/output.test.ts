@@ -1,6 +1,16 @@
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { HEAD_BYTES, OutputCapture, type Spool, TAIL_BYTES } from "./output.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type CapturedOutput,
+  HEAD_BYTES,
+  openSpool,
+  OutputCapture,
+  type Spool,
+  TAIL_BYTES,
+} from "./output.ts";
 
 const KEPT_BYTES = HEAD_BYTES + TAIL_BYTES;
 
@@ -140,5 +150,44 @@ describe("OutputCapture", () => {
     done();
     await waiting;
     expect(isOver).toBe(true);
+  });
+});
+
+describe("files for long output", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gyre-spool-"));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  const limits = { streamBytes: 100_000, folderBytes: 150_000, checkBytes: 10_000 };
+
+  async function spoolBytes(count: number): Promise<CapturedOutput> {
+    const capture = new OutputCapture(() => openSpool(folder, limits));
+    for (let left = count; left > 0; left -= 7_000) {
+      await capture.add(Buffer.alloc(Math.min(left, 7_000), "x"));
+    }
+    await capture.close();
+    return capture.get();
+  }
+
+  it("end at a size, and that is reported", async () => {
+    const { path = "", bytes, lost } = await spoolBytes(200_000);
+    expect(bytes).toBe(200_000);
+    expect((await stat(path)).size).toBe(100_000);
+    expect(lost).toBe("only the first 98 KB of a stream are kept");
+    expect((await spoolBytes(80_000)).lost).toBe(
+      "the output that is kept of this session has reached 146 KB",
+    );
+  });
+
+  it("take no more than they may together", async () => {
+    await Promise.all([spoolBytes(90_000), spoolBytes(90_000), spoolBytes(90_000)]);
+    expect((await spoolBytes(90_000)).lost).toBeDefined();
+    const sizes = (await readdir(folder)).map(
+      async (name) => (await stat(join(folder, name))).size,
+    );
+    const all = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(all).toBeLessThanOrEqual(limits.folderBytes + 4 * limits.checkBytes + KEPT_BYTES);
   });
 });

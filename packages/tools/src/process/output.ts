@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorMessage } from "@gyre/ai";
+import { humanSize } from "../text/truncate.ts";
 
 /** Kept in memory of the beginning of a stream. */
 export const HEAD_BYTES: number = 16 * 1024;
@@ -10,6 +11,7 @@ export const HEAD_BYTES: number = 16 * 1024;
 export const TAIL_BYTES: number = 48 * 1024;
 const KEPT_BYTES = HEAD_BYTES + TAIL_BYTES;
 
+const SPOOL_PREFIX = "output-";
 const NEWLINE = 0x0a;
 /** A UTF-8 character has at most this many bytes after its first. */
 const MAX_CONTINUATION_BYTES = 3;
@@ -34,16 +36,60 @@ export interface Spool {
   close(): Promise<void>;
 }
 
-/** A new file in `folder`, readable by its owner alone, under a name that cannot be guessed. */
-export async function openSpool(folder: string): Promise<Spool> {
-  const path = join(folder, `output-${randomUUID()}.txt`);
+/** What files of output may hold. */
+export interface SpoolLimits {
+  streamBytes: number;
+  /** All of them in one folder. */
+  folderBytes: number;
+  /** After so many bytes the folder is measured again: others write to it at the same time. */
+  checkBytes: number;
+}
+
+const MEGABYTE = 1024 * 1024;
+export const SPOOL_LIMITS: SpoolLimits = {
+  streamBytes: 256 * MEGABYTE,
+  folderBytes: 2048 * MEGABYTE,
+  checkBytes: 16 * MEGABYTE,
+};
+
+/**
+ * A new file in `folder`, readable by its owner alone, under a name that cannot be guessed. A
+ * write past the limits fails: what fits of it is kept.
+ */
+export async function openSpool(
+  folder: string,
+  limits: SpoolLimits = SPOOL_LIMITS,
+): Promise<Spool> {
+  const path = join(folder, `${SPOOL_PREFIX}${randomUUID()}.txt`);
   const { O_WRONLY, O_CREAT, O_EXCL } = constants;
   const handle: FileHandle = await open(path, O_WRONLY | O_CREAT | O_EXCL, 0o600);
+  let written = 0;
+  let checked = Number.NEGATIVE_INFINITY;
   return {
     path,
-    write: (bytes) => handle.writeFile(bytes),
+    async write(bytes) {
+      if (written - checked >= limits.checkBytes) {
+        checked = written;
+        if ((await measureSpools(folder)) >= limits.folderBytes) {
+          const size = humanSize(limits.folderBytes);
+          throw new Error(`the output that is kept of this session has reached ${size}`);
+        }
+      }
+      const fitting = bytes.subarray(0, limits.streamBytes - written);
+      await handle.writeFile(fitting);
+      written += fitting.length;
+      if (fitting.length < bytes.length) {
+        throw new Error(`only the first ${humanSize(limits.streamBytes)} of a stream are kept`);
+      }
+    },
     close: () => handle.close(),
   };
+}
+
+async function measureSpools(folder: string): Promise<number> {
+  const names = (await readdir(folder)).filter((name) => name.startsWith(SPOOL_PREFIX));
+  const sizes = names.map(async (name) => (await stat(join(folder, name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
 /**

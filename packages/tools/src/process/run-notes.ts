@@ -7,6 +7,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { processInfo, ProcessTree } from "./process-tree.ts";
 
@@ -67,6 +68,21 @@ export async function endNotedRun(path: string, id: string): Promise<number> {
   }
   await rm(path, { force: true });
   return ended;
+}
+
+/** What `isHostGone` reads: which process, on which machine, made a folder. Nothing off Linux. */
+export function describeHost(): string | undefined {
+  const host = thisHost();
+  return host && line({ ...host, machine: hostname() });
+}
+
+/** Whether the process that such a description names runs no more, as far as can be known here. */
+export function isHostGone(description: string): boolean {
+  const here = thisHost();
+  const [host] = parseNote(description);
+  if (!here || !host || parseLine(description)?.["machine"] !== hostname()) return false;
+  if (host.boot !== here.boot) return true;
+  return host.namespace === here.namespace && !isRunning(host);
 }
 
 function isRunning({ pid, start }: Host): boolean {

@@ -234,6 +234,26 @@ describe("bubblewrap and files", { tags: "bubblewrap" }, () => {
     expect(existsSync("/var/tmp/gyre-own")).toBe(false);
   });
 
+  it("keeps programs from sockets that others listen on, wherever they are", async () => {
+    const connect = (path: string): string =>
+      `require("net").connect(${JSON.stringify(path)}).on("connect", () => { console.log("connected"); process.exit() }).on("error", (error) => console.log(error.code))`;
+    const outside = join(folder, "outside", "docker of me.sock");
+    const inside = join(workspace, "own.sock");
+    const servers = [outside, inside].map((path) => createServer().listen(path));
+    await Promise.all(
+      servers.map((server) => new Promise((done) => server.once("listening", done))),
+    );
+    try {
+      expect((await node(connect(outside))).stdout).toBe("ECONNREFUSED\n");
+      expect((await node(connect(outside), { network: true })).stdout).toBe("ECONNREFUSED\n");
+      expect((await node(connect(inside))).stdout).toBe("connected\n");
+    } finally {
+      for (const server of servers) server.close();
+    }
+    const own = `const path = "/tmp/mine.sock"; require("net").createServer().listen(path, () => ${connect("/tmp/mine.sock")})`;
+    expect((await node(own)).stdout).toBe("connected\n");
+  });
+
   it("hides /run, with the sockets of services", async () => {
     await expectAllFail("ls /run", "ls /run/user", "ls /var/run/docker.sock", "touch /run/x");
   });

@@ -9,11 +9,10 @@ import {
   type Place,
   placeAround,
   realPlace,
+  TEMPORARY_BYTES,
 } from "./places.ts";
+import { listSockets } from "./sockets.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
-
-/** What a program may keep in its own /tmp and /var/tmp, each. */
-export const TEMPORARY_BYTES: number = 4 * 1024 * 1024 * 1024;
 
 /** To try it out takes a few milliseconds; a machine under load gets more. */
 const PROBE_TIMEOUT_MS = 20_000;
@@ -70,10 +69,12 @@ export function bubblewrapSandbox(command: string): Sandbox {
 export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy): string[] {
   const places = orderedPlaces(policy);
   const mounts = [
-    ...baseMounts(policy.network),
+    ...baseMounts(policy),
     ...heldFolders(policy, places),
-    ...places.flatMap(listMounts),
+    ...temporaryParents(policy, places),
+    ...places.filter((place) => !isBehindTemporary(policy, places, place)).flatMap(listMounts),
     ...emptyFolders(policy),
+    ...socketMounts(places),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
   const environment = { ...program.env, TMPDIR: "/tmp" };
@@ -95,7 +96,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
   ];
 }
 
-function baseMounts(network: boolean): Mount[] {
+function baseMounts({ network, temporary }: SandboxPolicy): Mount[] {
   const kept = [...KEPT_OF_RUN, ...(network ? KEPT_FOR_NETWORK : [])];
   const services = new Set(SERVICE_FOLDERS.filter(exists).map(realPlace));
   return [
@@ -103,7 +104,7 @@ function baseMounts(network: boolean): Mount[] {
     { at: "/dev", args: ["--dev", "/dev"] },
     { at: "/proc", args: ["--proc", "/proc"] },
     ...KERNEL_SETTINGS.filter(exists).map((path) => bind("--ro-bind", path)),
-    ...["/tmp", "/var/tmp"].filter(exists).map(temporaryFolder),
+    ...["/tmp", "/var/tmp"].filter(exists).map((path) => temporaryFolder(path, temporary)),
     ...[...services].map(hide),
     ...kept.filter(exists).map((at): Mount => ({ at, args: ["--ro-bind", realPlace(at), at] })),
   ];
@@ -145,6 +146,55 @@ function heldFolders(policy: SandboxPolicy, places: readonly Place[]): Mount[] {
   return [...held].map((folder) => bind("--bind", folder));
 }
 
+/**
+ * A kept /tmp is the program's own: in the place of a folder that leads to the workspace it could
+ * leave a link. So such folders are mounts themselves, which no program can replace.
+ */
+function temporaryParents({ temporary }: SandboxPolicy, places: readonly Place[]): Mount[] {
+  if (temporary === undefined) return [];
+  const tmp = realPlace("/tmp");
+  const parents = new Set<string>();
+  for (const { path, rule } of places) {
+    if (rule === "hidden" || !isWithin(path, tmp)) continue;
+    const [first, ...others] = relative(tmp, path).split("/");
+    if (first && others.length > 0) parents.add(join(tmp, first));
+  }
+  for (const { path } of places) parents.delete(path);
+  return [...parents].map((at) => ({ at, args: ["--tmpfs", at] }));
+}
+
+/** Hidden anyway: of the machine's /tmp, a program sees what is mounted there again. */
+function isBehindTemporary(
+  { temporary }: SandboxPolicy,
+  places: readonly Place[],
+  { path, rule }: Place,
+): boolean {
+  if (temporary === undefined || rule !== "hidden" || !isWithin(path, realPlace("/tmp")))
+    return false;
+  return !places.some(
+    (place) =>
+      place.rule !== "hidden" &&
+      isWithin(path, place.path) &&
+      isWithin(place.path, realPlace("/tmp")),
+  );
+}
+
+/**
+ * Sockets that others listen on. Those in folders that the program may change are its own
+ * affair, and those in the machine's /tmp, /run and /dev are out of its sight.
+ */
+function socketMounts(places: readonly Place[]): Mount[] {
+  const unseen = ["/tmp", "/var/tmp", "/dev", "/proc", ...SERVICE_FOLDERS].map(realPlace);
+  return listSockets()
+    .map(realPlace)
+    .filter((path) => {
+      const around = placeAround(places, path);
+      if (around) return around.rule === "readOnly";
+      return !unseen.some((folder) => isWithin(path, folder));
+    })
+    .map(hide);
+}
+
 /** Read-only folders that are missing: mounted empty, so that nothing can be put there. */
 function emptyFolders(policy: SandboxPolicy): Mount[] {
   return policy.readOnly
@@ -158,8 +208,9 @@ function bind(how: "--bind" | "--ro-bind", at: string): Mount {
   return { at, args: [how, at, at] };
 }
 
-function temporaryFolder(path: string): Mount {
+function temporaryFolder(path: string, kept: string | undefined): Mount {
   const at = realPlace(path);
+  if (kept !== undefined && path === "/tmp") return { at, args: ["--bind", kept, at] };
   return { at, args: ["--size", String(TEMPORARY_BYTES), "--tmpfs", at] };
 }
 

@@ -1,6 +1,9 @@
 import { realpathSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { SandboxPolicy } from "./sandbox.ts";
+
+/** What programs may keep in their own /tmp and /var/tmp, each. */
+export const TEMPORARY_BYTES: number = 4 * 1024 * 1024 * 1024;
 
 /** A place of a policy, links followed. */
 export interface Place {
@@ -65,18 +68,53 @@ const SECRETS_IN_HOME: readonly string[] = [
   ".config/rclone",
   ".config/sops",
   ".config/containers",
+  ".config/age",
+  ".config/configstore",
+  ".config/fly",
+  ".config/github-copilot",
+  ".config/goose",
+  ".config/heroku",
+  ".config/kaggle",
+  ".config/netlify",
+  ".config/ngrok",
+  ".config/opencode",
+  ".config/solana",
+  ".config/stripe",
   ".config/gyre",
   ".gyre",
   ".claude",
   ".claude.json",
   ".codex",
   ".gemini",
+  ".pi",
+  ".qwen",
+  ".kiro",
+  ".aider.conf.yml",
   ".docker",
+  ".boto",
+  ".cloudflared",
+  ".databrickscfg",
+  ".fly",
+  ".huggingface",
+  ".kaggle",
+  ".ngrok2",
+  ".pulumi",
+  ".s3cfg",
   ".1password",
   ".password-store",
   ".local/share/keyrings",
+  ".local/share/kwalletd",
+  ".local/share/goose",
+  ".local/share/opencode",
+  ".local/share/com.vercel.cli",
   ".local/share/gyre",
   ".local/state/gyre",
+  ".cache/huggingface/token",
+  ".cache/huggingface/stored_tokens",
+  ".m2/settings.xml",
+  ".m2/settings-security.xml",
+  ".composer/auth.json",
+  ".config/composer/auth.json",
   ".netrc",
   ".npmrc",
   ".yarnrc.yml",
@@ -92,10 +130,27 @@ const SECRETS_IN_HOME: readonly string[] = [
   ".vault-token",
   ".bash_history",
   ".zsh_history",
+  ".local/share/fish/fish_history",
+  ".mysql_history",
+  ".rediscli_history",
+  ".sqlite_history",
   ".python_history",
   ".node_repl_history",
   ".psql_history",
+  ".Xauthority",
   ".mozilla",
+  ".thunderbird",
+  ".config/Code/User/globalStorage",
+  ".config/Cursor/User/globalStorage",
+  ".config/VSCodium/User/globalStorage",
+  ".config/Bitwarden",
+  ".config/Bitwarden CLI",
+  ".config/discord",
+  ".config/microsoft-edge",
+  ".config/opera",
+  ".config/Signal",
+  ".config/Slack",
+  ".config/vivaldi",
   ".config/google-chrome",
   ".config/chromium",
   ".config/BraveSoftware",
@@ -104,6 +159,39 @@ const SECRETS_IN_HOME: readonly string[] = [
   "Library/Application Support/Google/Chrome",
   "Library/Application Support/Firefox",
 ];
+
+/** Variables that move a part of the home folder elsewhere. */
+const MOVED_FOLDERS = {
+  XDG_CONFIG_HOME: ".config/",
+  XDG_DATA_HOME: ".local/share/",
+  XDG_STATE_HOME: ".local/state/",
+  XDG_CACHE_HOME: ".cache/",
+  CARGO_HOME: ".cargo/",
+} as const;
+
+/** Variables that name files or folders with keys and logins. */
+const SECRET_VARIABLES = [
+  "GNUPGHOME",
+  "AWS_SHARED_CREDENTIALS_FILE",
+  "AWS_CONFIG_FILE",
+  "AZURE_CONFIG_DIR",
+  "KUBECONFIG",
+  "DOCKER_CONFIG",
+  "REGISTRY_AUTH_FILE",
+  "GH_CONFIG_DIR",
+  "GLAB_CONFIG_DIR",
+  "CLOUDSDK_CONFIG",
+  "GOOGLE_APPLICATION_CREDENTIALS",
+  "HF_TOKEN_PATH",
+  "KAGGLE_CONFIG_DIR",
+  "NETRC",
+  "NPM_CONFIG_USERCONFIG",
+  "PASSWORD_STORE_DIR",
+  "PGPASSFILE",
+  "PULUMI_HOME",
+  "XAUTHORITY",
+  "HISTFILE",
+] as const;
 
 /** Variables that name a socket of something that acts for the user. */
 const SOCKET_VARIABLES = [
@@ -125,5 +213,17 @@ export function secretPlaces(
     const socket = /^(?:unix:(?:\/\/|path=)?)?(\/[^,;]+)/.exec(environment[name] ?? "")?.[1];
     return socket === undefined ? [] : [socket];
   });
-  return [...SECRETS_IN_HOME.map((name) => join(home, name)), ...sockets];
+  const moved = Object.entries(MOVED_FOLDERS).flatMap(([name, prefix]) => {
+    const folder = environment[name];
+    if (folder === undefined || !isAbsolute(folder)) return [];
+    return SECRETS_IN_HOME.filter((secret) => secret.startsWith(prefix)).map((secret) =>
+      join(folder, secret.slice(prefix.length)),
+    );
+  });
+  const named = SECRET_VARIABLES.flatMap((name) => (environment[name] ?? "").split(delimiter))
+    .filter((path) => path !== "")
+    .map((path) => resolve(path))
+    // Hides a place, not all that the user works with.
+    .filter((path) => !isWithin(resolve(home), path));
+  return [...SECRETS_IN_HOME.map((name) => join(home, name)), ...moved, ...named, ...sockets];
 }

@@ -109,6 +109,66 @@ describe("secretPlaces", () => {
     }
     expect(places.slice(-3)).toEqual(["/opt/agent.sock", "/opt/docker.sock", "/opt/bus"]);
   });
+
+  it("names keys, sessions and logins where the environment moves them", () => {
+    const places = secretPlaces("/home/me", {
+      XDG_CONFIG_HOME: "/data/config",
+      XDG_STATE_HOME: "/data/state",
+      XDG_DATA_HOME: "/data/share",
+      XDG_CACHE_HOME: "/data/cache",
+      GNUPGHOME: "/data/gnupg",
+      AWS_SHARED_CREDENTIALS_FILE: "/data/aws",
+      KUBECONFIG: "/data/kube:/data/kube2",
+      DOCKER_CONFIG: "/data/docker",
+      GH_CONFIG_DIR: "/data/gh",
+      CLOUDSDK_CONFIG: "/data/gcloud",
+      CARGO_HOME: "/data/cargo",
+      NETRC: "/home/me",
+    });
+    for (const place of [
+      "/data/config/gyre",
+      "/data/state/gyre",
+      "/data/share/gyre",
+      "/data/config/gh",
+      "/data/cache/huggingface/token",
+      "/data/gnupg",
+      "/data/aws",
+      "/data/kube",
+      "/data/kube2",
+      "/data/docker",
+      "/data/gh",
+      "/data/gcloud",
+      "/data/cargo/credentials.toml",
+      "/home/me/.config/gyre",
+    ]) {
+      expect(places).toContain(place);
+    }
+    // The registry is needed, and a whole home is not to be hidden.
+    expect(places).not.toContain("/data/cargo");
+    expect(places).not.toContain("/home/me");
+  });
+
+  it.each([
+    ".config/github-copilot",
+    ".cache/huggingface/token",
+    ".kaggle",
+    ".m2/settings.xml",
+    ".pulumi",
+    ".databrickscfg",
+    ".s3cfg",
+    ".config/age",
+    ".config/Code/User/globalStorage",
+    ".config/Cursor/User/globalStorage",
+    ".config/Slack",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".local/share/fish/fish_history",
+    ".pi",
+    ".local/share/opencode",
+    ".config/goose",
+  ])("names %s in a home folder", (name) => {
+    expect(secretPlaces("/home/me")).toContain(`/home/me/${name}`);
+  });
 });
 
 describe("the arguments of bwrap", () => {

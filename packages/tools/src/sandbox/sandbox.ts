@@ -20,6 +20,11 @@ export interface SandboxPolicy {
   /** Places that it may not even read: keys, other agents' sessions. */
   hidden: readonly string[];
   network: boolean;
+  /**
+   * A folder that bubblewrap shows as /tmp, kept from one program to the next. Without it each
+   * program has an empty one. Seatbelt has one for the process.
+   */
+  temporary?: string;
 }
 
 /** A program about to be started. */

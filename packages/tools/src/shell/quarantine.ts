@@ -1,12 +1,11 @@
 import { constants } from "node:fs";
-import { cp, type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
+import { cp, type FileHandle, lstat, open, readlink, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
-import { ANYWHERE } from "../workspace/protected.ts";
+import { ANYWHERE, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import type { Entry } from "../workspace/types.ts";
 
-/** Folders that are looked into: some things in them are protected, others not. */
-const LOOKED_INTO = ["", ".vscode", ".git"];
+const LOOKED_INTO = ["", ...PARTLY_PROTECTED];
 
 /** Leads git to another config. It makes none itself in the folder of a whole repository. */
 const GIT_POINTER = "commondir";
@@ -46,7 +45,11 @@ export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]
 
 /** Which of the names that are known to be protected are in a folder. */
 async function knownEntries(at: string, folder: string): Promise<Entry[]> {
-  const places = [...ANYWHERE.map((names) => names.join("/")), ".vscode", `.git/${GIT_POINTER}`];
+  const places = [
+    ...ANYWHERE.map((names) => names.join("/")),
+    ...PARTLY_PROTECTED,
+    `.git/${GIT_POINTER}`,
+  ].filter((path) => path !== ".git");
   const names = places
     .filter((path) => dirname(path) === (folder === "" ? "." : folder))
     .map((path) => basename(path));
@@ -58,19 +61,35 @@ async function knownEntries(at: string, folder: string): Promise<Entry[]> {
   return found;
 }
 
-/** Puts aside what came since `before`; answers what it was and where it is now. */
-export async function putAside(
-  env: ToolEnv,
-  before: readonly string[],
-): Promise<{ path: string; now: string }[]> {
+/** What a command made and what was put aside after it. */
+export interface PutAside {
+  /** From the root of the workspace. */
+  path: string;
+  /** Where it is now. */
+  now: string;
+  /** What is wrong with it: the rest of a sentence. */
+  why: string;
+  /** It was there before, and was changed. */
+  isChange: boolean;
+}
+
+/** Puts aside what came since `before`. */
+export async function putAside(env: ToolEnv, before: readonly string[]): Promise<PutAside[]> {
   const made = (await protectedEntries(env)).filter((path) => !before.includes(path));
-  const moved: { path: string; now: string }[] = [];
+  const why = "which instructs agents or editors, and which tools may not change";
+  const moved: PutAside[] = [];
   for (const path of made) {
-    const now = join(env.spoolFolder, `aside-${globalThis.crypto.randomUUID()}-${basename(path)}`);
-    await move(join(env.workspace.root, path), now);
-    moved.push({ path, now });
+    const now = await moveAside(env, join(env.workspace.root, path));
+    moved.push({ path, now, why, isChange: false });
   }
   return moved;
+}
+
+/** Moves what is at a path of the workspace to the agent's own folder; gives where it is then. */
+export async function moveAside(env: ToolEnv, path: string): Promise<string> {
+  const now = join(env.spoolFolder, `aside-${globalThis.crypto.randomUUID()}-${basename(path)}`);
+  await move(path, now);
+  return now;
 }
 
 /**
@@ -80,6 +99,14 @@ export async function putAside(
 async function move(from: string, to: string): Promise<void> {
   const folder = HOLDS ? await holdFolder(dirname(from)) : undefined;
   const held = folder ? `/proc/self/fd/${folder.fd}/${basename(from)}` : from;
+  try {
+    if (folder && (await readlink(`/proc/self/fd/${folder.fd}`)) !== dirname(from)) {
+      throw new Error(`"${from}" is behind a link now, and was not put aside.`);
+    }
+  } catch (error) {
+    await folder?.close();
+    throw error;
+  }
   try {
     await rename(held, to);
   } catch {

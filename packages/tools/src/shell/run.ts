@@ -8,9 +8,11 @@ import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../proce
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
-import { protectedEntries, putAside } from "./quarantine.ts";
-import type { ProgramSpec, SandboxPolicy } from "../sandbox/sandbox.ts";
+import { GitWatch } from "./git-watch.ts";
+import { protectedEntries, type PutAside, putAside } from "./quarantine.ts";
+import { noSandbox, type ProgramSpec, type SandboxPolicy } from "../sandbox/sandbox.ts";
 import { sanitize } from "../text/sanitize.ts";
+import { IN_GIT, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import {
   SHELL_MAX_BYTES,
   SHELL_MAX_TIMEOUT_MS,
@@ -22,11 +24,10 @@ import {
   type ShellOptions,
 } from "./tool.ts";
 import { counted, textResult, within } from "../text/text.ts";
-import { humanSize } from "../text/truncate.ts";
+import { humanSize, listedName } from "../text/truncate.ts";
+import { limitTemporary, makeTemporary } from "./temporary.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
-
-/** Folders in which some things are read-only and others not. */
-const PARTLY_PROTECTED = new Set([".git", ".vscode"]);
 
 export interface ShellArguments {
   command: string;
@@ -59,12 +60,18 @@ export async function runShell(
     cwd,
     env: env.environment,
   };
-  const program = args.unsandboxed
-    ? plain
-    : (await env.sandbox()).wrap(plain, await createPolicy(env, options));
-  if (isJob && options.jobs) return startJob(options.jobs, program, args);
+  const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
+  const program =
+    sandbox === noSandbox ? plain : sandbox.wrap(plain, await createPolicy(env, options));
+  // A command that has all rights of the user needs no git to use them.
+  const watch = sandbox.kind === "none" ? undefined : watchGit(env);
+  if (isJob && options.jobs) {
+    watch?.beforeJob();
+    return startJob(options.jobs, program, args);
+  }
   const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
+  const gitBefore = watch?.before();
   try {
     const end = await runProgram(program, {
       timeoutMs,
@@ -73,10 +80,26 @@ export async function runShell(
       clock: env.clock,
       onOutput: (piece) => progress.add(piece),
     });
-    return await shellResult(env, options, command, end, await putAside(env, before));
+    const aside = await putAside(env, before);
+    if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
+    const emptied = watch && (await limitTemporary(env, sandbox));
+    return await shellResult(env, options, command, end, aside, emptied);
   } finally {
     progress.stop();
   }
+}
+
+/** One for a workspace: it remembers what it saw. */
+const watches = new WeakMap<Workspace, GitWatch>();
+
+function watchGit(env: ToolEnv): GitWatch {
+  const watch = watches.get(env.workspace) ?? new GitWatch(env);
+  watches.set(env.workspace, watch);
+  return watch;
+}
+
+function hasJobs({ jobs }: ShellOptions): boolean {
+  return jobs?.list().some(({ end }) => end === undefined) ?? false;
 }
 
 async function startJob(
@@ -119,6 +142,7 @@ async function createPolicy(env: ToolEnv, options: ShellOptions): Promise<Sandbo
     readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
     hidden: options.hidden ?? [],
     network: options.network ?? false,
+    ...(env.temporary && { temporary: await makeTemporary(env.temporary.folder) }),
   };
 }
 
@@ -134,8 +158,10 @@ async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
       const path = folder === "." ? name : `${folder}/${name}`;
       if (kind === "link") continue;
       const { absolute, readOnly } = await workspace.resolve(path);
-      if (kind === "folder" && PARTLY_PROTECTED.has(path)) await look(path);
-      else if (readOnly) places.push(absolute);
+      // git itself is to be used: of its folder, only what runs or redirects is held.
+      const isHeld = folder === ".git" ? IN_GIT.has(name.toLowerCase()) : readOnly;
+      if (kind === "folder" && PARTLY_PROTECTED.includes(path)) await look(path);
+      else if (isHeld) places.push(absolute);
     }
     // Where there are no hooks yet, none are to be made.
     const lacksHooks = folder === ".git" && !entries.some(({ name }) => name === "hooks");
@@ -183,7 +209,8 @@ async function shellResult(
   { jobs }: ShellOptions,
   command: string,
   end: ProgramEnd,
-  aside: readonly { path: string; now: string }[],
+  aside: readonly PutAside[],
+  emptied: string | undefined,
 ): Promise<AgentToolResult> {
   const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
   const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
@@ -197,11 +224,12 @@ async function shellResult(
         `${jobs ? ", or start it with background: true" : ""}.`,
     );
   }
-  for (const { path, now } of aside) {
+  for (const { path, now, why, isChange } of aside) {
     parts.push(
-      `It made ${path}, which instructs agents or editors, and which tools may not change. It was put aside: ${now}. Ask the user to make it.`,
+      `It ${isChange ? "changed" : "made"} ${listedName(path)}, ${why}. It was put aside: ${now}. Ask the user to ${isChange ? "change" : "make"} it.`,
     );
   }
+  if (emptied !== undefined) parts.push(emptied);
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
   parts.push(...shownStdout);
   if (shownStderr.length > 0) parts.push("stderr:", ...shownStderr);

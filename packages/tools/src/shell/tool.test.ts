@@ -418,9 +418,18 @@ describe("what a call of shell would do", () => {
 describe("places that instruct agents and editors", () => {
   it("are not there afterwards where a command made them, and are kept aside", async () => {
     const command =
-      "mkdir .gyre .vscode && echo '{}' > .mcp.json && echo x > .gyre/policy && echo y > .vscode/tasks.json && ln -s /etc .claude && echo z > .vscode/notes && git init -q . ; true";
+      "mkdir -p .husky .github/workflows .cargo && touch .husky/a .github/workflows/a .cargo/config.toml .cargo/other opencode.json && mkdir .gyre .vscode && echo '{}' > .mcp.json && echo x > .gyre/policy && echo y > .vscode/tasks.json && ln -s /etc .claude && echo z > .vscode/notes && git init -q . ; true";
     const result = await shell({ command });
-    for (const path of [".gyre", ".mcp.json", ".claude", ".vscode/tasks.json"]) {
+    for (const path of [
+      ".gyre",
+      ".mcp.json",
+      ".claude",
+      ".vscode/tasks.json",
+      ".husky",
+      ".github/workflows",
+      ".cargo/config.toml",
+      "opencode.json",
+    ]) {
       expect(joinText(result)).toContain(`It made ${path}, which`);
       await expect(stat(join(folder, "work", path))).rejects.toThrow("ENOENT");
     }

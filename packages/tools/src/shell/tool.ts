@@ -76,7 +76,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     description:
       "Run a bash command in the workspace, without stdin. What it starts ends with it" +
       `${options.jobs ? "; use background for servers" : ""}. In the sandbox only the workspace ` +
-      `and /tmp are writable${options.network ? "" : ", and there is no network"}. ` +
+      `and /tmp${env.temporary ? " (private, empty on resume)" : ""} are writable${options.network ? "" : ", and there is no network"}. ` +
       "Long output is cut in the middle; a file keeps all of it.",
     parameters: {
       type: "object",

@@ -8,16 +8,43 @@ export const ANYWHERE: readonly (readonly string[])[] = [
   [".codex"],
   [".cursor"],
   [".gemini"],
+  [".agents"],
+  [".aider.conf.yml"],
+  [".amp"],
+  [".kiro"],
+  [".opencode"],
+  ["opencode.json"],
+  ["opencode.jsonc"],
+  [".pi"],
+  [".qwen"],
+  [".roo"],
+  [".windsurf"],
   [".idea"],
+  [".zed"],
+  [".nvim.lua"],
+  [".nvimrc"],
+  [".exrc"],
+  [".devcontainer"],
+  [".devcontainer.json"],
   [".envrc"],
+  [".husky"],
+  [".cargo", "config"],
+  [".cargo", "config.toml"],
+  [".github", "workflows"],
   [".vscode", "tasks.json"],
   [".vscode", "settings.json"],
   [".vscode", "launch.json"],
   [".vscode", "mcp.json"],
 ];
 
-/** In a folder of git, at any depth (its modules and worktrees have their own): what runs or redirects. */
-const IN_GIT = new Set([
+/** Folders in which some things are protected and others not. */
+export const PARTLY_PROTECTED: readonly string[] = [
+  ...new Set(ANYWHERE.flatMap((place) => (place.length > 1 ? place.slice(0, 1) : []))),
+  ".git",
+];
+
+/** In a folder of git (its modules and worktrees have their own): what runs or redirects. */
+export const IN_GIT: ReadonlySet<string> = new Set([
   "config",
   "config.worktree",
   "hooks",
@@ -78,14 +105,10 @@ function isAnywhere(names: readonly string[]): boolean {
 }
 
 function isInGit(names: readonly string[]): boolean {
-  // A file `.git` says where the repository is: another one would bring its own config.
-  if (names.at(-1) === ".git") return true;
-  return names.some((name, index) => {
-    const inside = names.slice(index + 1);
-    if (name === ".git") return inside.some((part) => IN_GIT.has(part));
-    // A bare repository; a checkout may be called so too, and has folders of its own.
-    return name.endsWith(".git") && IN_GIT.has(inside[0] ?? "");
-  });
+  // All of it: a rebase to continue names commands, and a file `.git` leads to another config.
+  if (names.includes(".git")) return true;
+  // A bare repository; a checkout may be called so too, and has folders of its own.
+  return names.some((name, index) => name.endsWith(".git") && IN_GIT.has(names[index + 1] ?? ""));
 }
 
 function isInHome(names: readonly string[], home: readonly string[]): boolean {

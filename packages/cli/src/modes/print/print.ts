@@ -3,11 +3,12 @@ import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls } from "@gyre/agent";
 import { errnoOf, errorMessage, textOf } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
+import { sanitize } from "@gyre/tools";
 import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
 import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "../../core/exit-codes.ts";
 import { type DeniedCall, type Harness, openHarness, type Outcome } from "../../harness/harness.ts";
-import type { Io } from "../../core/io.ts";
+import type { Io, Sink } from "../../core/io.ts";
 import { OPTIONS, type Values } from "../../core/options.ts";
 import { Progress } from "./progress.ts";
 import { chooseSession, readSetup, type Setup } from "../../harness/setup.ts";
@@ -148,13 +149,18 @@ async function run(
   const error = describeError(outcome, exitCode, job);
   if (format === "text") {
     const text = output ? JSON.stringify(outcome.output) : finalText(outcome);
-    if (text) io.stdout.write(`${text}\n`);
+    if (text) io.stdout.write(`${safeFor(io.stdout, text)}\n`);
   } else {
     put(createResult(harness, outcome, exitCode, error, performance.now() - startedAt));
   }
   progress.end(harness.mode);
-  if (error) io.stderr.write(`gyre: ${error.message}\n`);
+  if (error) io.stderr.write(`gyre: ${safeFor(io.stderr, error.message)}\n`);
   return exitCode;
+}
+
+/** A terminal obeys what a model may have been made to write; a program gets the text as it is. */
+function safeFor({ isTTY }: Sink, text: string): string {
+  return isTTY ? sanitize(text) : text;
 }
 
 function opening({ agent, model, mode, session, toolset }: Harness): object {

@@ -274,6 +274,7 @@ describe("oracle", () => {
     expect(await oracle.access({ question: "Why?", files: ["./a"] })).toEqual({
       kind: "agent",
       targets: ["scripted/wise", "a"],
+      reads: ["a"],
       summary: "Ask scripted/wise: Why?",
     });
     await expect(oracle.access({ question: "Why?", files: ["../b"] })).rejects.toThrow(/b/);

@@ -78,9 +78,11 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
       const paths = Array.isArray(files) ? files.map(String) : [];
       const resolved = await Promise.all(paths.map((path) => env.workspace.resolve(path)));
       const { provider, id } = options.model;
+      const reads = resolved.map(({ path }) => path);
       return {
         kind: "agent",
-        targets: [`${provider}/${id}`, ...resolved.map(({ path }) => path)],
+        targets: [`${provider}/${id}`, ...reads],
+        reads,
         summary: `Ask ${provider}/${id}: ${cutText(String(question), SHOWN_QUESTION_CHARS)}`,
       };
     },

@@ -408,6 +408,7 @@ test("access lists all files, and that a deletion is one", async () => {
   expect(await tool.access({ patch: moves })).toEqual({
     kind: "write",
     targets: ["a.ts", "c.ts"],
+    reads: ["a.ts"],
     summary: "Patch 1 file: a.ts, c.ts",
   });
   expect(await tool.access({ patch: inMarkers("*** Delete File: b.ts") })).toMatchObject({

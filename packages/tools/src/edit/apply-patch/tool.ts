@@ -45,7 +45,10 @@ export function applyPatchTool(env: ToolEnv): GuardedTool {
       const targets = await checkPaths(env, files);
       const deletes = files.some(({ type }) => type === "delete");
       const summary = `Patch ${counted(files.length, "file")}: ${targets.join(", ")}`;
-      return { kind: "write", targets, summary, ...(deletes && { destructive: true }) };
+      const updated = files.filter(({ type }) => type === "update");
+      // What is moved can be read where it is then.
+      const reads = await Promise.all(updated.map(({ path }) => writableTarget(env, path)));
+      return { kind: "write", targets, reads, summary, ...(deletes && { destructive: true }) };
     },
   });
 }

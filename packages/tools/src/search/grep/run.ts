@@ -14,6 +14,8 @@ import { checkPattern, PatternError, toRegExp } from "../pattern.ts";
 import { type FoundFile, ripgrepPath, runRipgrep } from "../ripgrep.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { listedName, PageMeter } from "../../text/truncate.ts";
+import { grepEntry } from "./entry.ts";
+import { findReadRule } from "../../workspace/read-rules.ts";
 import { MAX_WALK_ENTRIES, walk } from "../../workspace/walk.ts";
 import { PathError } from "../../workspace/workspace.ts";
 
@@ -72,6 +74,9 @@ class Search {
   #hasMore = false;
   #timedOut = false;
   #walkStopped = false;
+  readonly #forbids: ((path: string) => boolean) | undefined;
+  /** Files that rules forbid to read. */
+  #forbidden = 0;
 
   constructor(env: ToolEnv, args: GrepQuery, options: GrepToolOptions, signal: AbortSignal) {
     this.#env = env;
@@ -80,6 +85,7 @@ class Search {
     this.#signal = signal;
     this.#deadline = env.clock.now() + GREP_TIMEOUT_MS;
     this.#limit = args.limit;
+    this.#forbids = findReadRule(env.workspace, grepEntry.name);
   }
 
   async run(given: string): Promise<void> {
@@ -123,7 +129,9 @@ class Search {
     const walked = walk(this.#env.workspace, folder, { signal: this.#signal, maxEntries });
     for await (const entries of walked) {
       if (this.#isLate()) return;
-      const files = entries.filter(({ kind }) => kind === "file").map(({ path }) => path);
+      const files = entries
+        .filter(({ kind, path }) => kind === "file" && !this.#isForbidden(path))
+        .map(({ path }) => path);
       if (!glob || files.length === 0) {
         yield* files;
         continue;
@@ -134,6 +142,12 @@ class Search {
       yield* files.filter((_path, index) => matches[index]);
     }
     this.#walkStopped = walked.stopped;
+  }
+
+  #isForbidden(path: string): boolean {
+    const isForbidden = this.#forbids?.(path) ?? false;
+    if (isForbidden) this.#forbidden += 1;
+    return isForbidden;
   }
 
   async #searchBundle(paths: readonly string[]): Promise<void> {
@@ -258,6 +272,12 @@ class Search {
       notes.push(
         `Stopped after ${counted(this.#options.maxEntries ?? MAX_WALK_ENTRIES, "file")}: ` +
           "not all was searched. Give a path to search in.",
+      );
+    }
+    if (this.#forbidden > 0) {
+      const were = this.#forbidden === 1 ? "was" : "were";
+      notes.push(
+        `${counted(this.#forbidden, "file")} ${were} left out: rules forbid to read them.`,
       );
     }
     const name = this.#folder || ".";

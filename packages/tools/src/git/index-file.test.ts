@@ -1,0 +1,46 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findLinkedFolders } from "./index-file.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "gyre-index-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function git(args: string[], input?: string): string {
+  return execFileSync("git", args, { cwd: folder, encoding: "utf8", ...(input && { input }) });
+}
+
+describe("the folders that an index has as repositories", () => {
+  it.each([
+    ["sha1", 2],
+    ["sha1", 4],
+    ["sha256", 2],
+    ["sha256", 4],
+  ])("are found with %s in version %i", (format, version) => {
+    git(["init", "-q", `--object-format=${format}`]);
+    const id = "1".repeat(format === "sha1" ? 40 : 64);
+    const lines = Array.from({ length: 300 }, (_, at) => {
+      const mode = at % 100 === 7 ? "160000" : "100644";
+      return `${mode} ${id} 0\tsome/folder-${at % 7}/${"x".repeat(at)}${at}`;
+    });
+    git(["update-index", "--index-info"], `${lines.join("\n")}\n`);
+    git(["update-index", "--index-version", String(version)]);
+    const expected = lines
+      .filter((line) => line.startsWith("16"))
+      .map((line) => line.split("\t")[1]);
+    const found = findLinkedFolders(readFileSync(join(folder, ".git/index")));
+    expect(new Set(found)).toEqual(new Set(expected));
+  });
+
+  it("are none in what is no index", () => {
+    expect(findLinkedFolders(Buffer.from("DIRC"))).toEqual([]);
+    expect(findLinkedFolders(Buffer.from("DIRC\0\0\0\u0002\0\0\0\u0009 and no entries"))).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,206 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@gyre/ai";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ToolEnv } from "../contract/env.ts";
+import { createSandbox } from "../sandbox/sandbox.ts";
+import { modelText } from "../testing/model-text.ts";
+import { SeenFiles } from "../workspace/seen.ts";
+import { openWorkspace } from "../workspace/workspace.ts";
+import { JobTable } from "./jobs/job-table.ts";
+import { shellTool, type ShellOptions } from "./tool.ts";
+
+let folder: string;
+let root: string;
+/** Outside of the workspace: is there once something ran with the user's rights. */
+let canary: string;
+let env: ToolEnv;
+
+beforeEach(async () => {
+  folder = realpathSync(await mkdtemp(join(tmpdir(), "gyre-git-watch-")));
+  root = join(folder, "work");
+  canary = join(folder, "canary");
+  mkdirSync(root);
+  mkdirSync(join(folder, "spool"), { mode: 0o700 });
+  env = {
+    workspace: await openWorkspace(root),
+    seen: new SeenFiles(),
+    sandbox: () => createSandbox(),
+    spoolFolder: join(folder, "spool"),
+    environment: { PATH: process.env["PATH"] ?? "/usr/bin:/bin", HOME: tmpdir() },
+    clock: systemClock,
+  };
+});
+afterEach(async () => {
+  await env.workspace.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function shell(command: string, options: ShellOptions = {}, more = {}): Promise<string> {
+  const tool = shellTool(env, options);
+  const result = await tool.execute(
+    { command, ...more },
+    {
+      id: "c",
+      signal: new AbortController().signal,
+      update() {},
+      host: { call: () => Promise.reject(new Error("There is nothing else to call.")) },
+      messages: [],
+    },
+  );
+  return modelText(result);
+}
+
+/** git as the user runs it, with their rights. */
+function git(cwd: string, ...args: string[]): string {
+  const env = { PATH: process.env["PATH"], HOME: folder, GIT_EDITOR: "true" };
+  const identity = [
+    "-c",
+    "user.name=a",
+    "-c",
+    "user.email=a@b",
+    "-c",
+    "protocol.file.allow=always",
+  ];
+  return execFileSync("git", [...identity, ...args], { cwd, env, encoding: "utf8", stdio: "pipe" });
+}
+
+function startRepository(at = root): void {
+  mkdirSync(at, { recursive: true });
+  git(at, "init", "-q", "-b", "main");
+  writeFileSync(join(at, "file"), "1\n");
+  git(at, "add", ".");
+  git(at, "commit", "-qm", "one");
+}
+
+const monitor = (): string => `git config core.fsmonitor 'touch ${canary}; false'`;
+
+describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" }, () => {
+  it("run nothing in a new repository", async () => {
+    const text = await shell(`git init -q . && ${monitor()} && echo ok`);
+    expect(text).toContain("It made .git/config, which has git run a program (core.fsmonitor).");
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+    const aside = /put aside: (\S+)\. /.exec(text)?.[1] ?? "";
+    expect(await readFile(aside, "utf8")).toContain("fsmonitor");
+  });
+
+  it("run nothing by hooks of a new repository", async () => {
+    const hook = `printf '#!/bin/sh\\ntouch ${canary}' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit`;
+    const text = await shell(`git init -q . && mkdir -p .git/hooks && ${hook}`);
+    expect(text).toContain("It made .git/hooks/pre-commit, which git runs.");
+    git(root, "commit", "-qm", "x", "--allow-empty");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing in a repository inside of the repository", async () => {
+    startRepository();
+    const text = await shell(
+      `git init -q sub && (cd sub && git -c user.name=a -c user.email=b commit -qm x --allow-empty && ${monitor()}) && git add sub`,
+    );
+    expect(text).toContain("It made sub/.git/config, which");
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing in a submodule", async () => {
+    startRepository(join(folder, "other"));
+    startRepository();
+    git(root, "submodule", "--quiet", "add", join(folder, "other"), "sm");
+    git(root, "commit", "-qm", "two");
+    const text = await shell(`cd sm && ${monitor()}`);
+    expect(text).toContain("It changed .git/modules/sm/config, which has git run a program");
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing by config.worktree", async () => {
+    startRepository();
+    git(root, "config", "extensions.worktreeConfig", "true");
+    const text = await shell(`git config --worktree core.fsmonitor 'touch ${canary}; false'`);
+    expect(text).toContain("It made .git/config.worktree, which");
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing in a bare repository that is one no more", async () => {
+    startRepository();
+    const text = await shell(
+      `git init -q --bare sub && cd sub && ${monitor()} && git config core.bare false && git config core.worktree ..`,
+    );
+    expect(text).toContain("It made sub/config, which");
+    expect(() => git(join(root, "sub"), "status")).toThrow("must be run in a work tree");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing where a file or a link leads git to a repository that was there", async () => {
+    startRepository(join(root, "kept"));
+    git(join(root, "kept"), "config", "core.fsmonitor", `touch ${canary}; false`);
+    const text = await shell(
+      "mkdir a b && echo 'gitdir: ../kept/.git' > a/.git && ln -s ../kept/.git b/.git",
+    );
+    expect(text).toContain("It made a/.git, which leads git to settings that run a program");
+    expect(text).toContain("It made b/.git, which");
+    expect(existsSync(join(root, "kept/.git/config"))).toBe(true);
+    for (const name of ["a", "b"])
+      expect(() => git(join(root, name), "status")).toThrow("not a git");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing where a folder of git is moved into its place", async () => {
+    startRepository(join(root, "kept"));
+    git(join(root, "kept"), "config", "core.fsmonitor", `touch ${canary}; false`);
+    expect(await shell("mv kept other")).toContain("It made other/.git/config, which");
+  });
+
+  it("run nothing when a rebase is continued", async () => {
+    startRepository();
+    const todo = `mkdir .git/rebase-merge && echo 'exec touch ${canary}' > .git/rebase-merge/git-rebase-todo`;
+    expect(await shell(todo)).toContain(
+      "It made .git/rebase-merge/git-rebase-todo, which has git run a program (exec).",
+    );
+    expect(existsSync(join(root, ".git/rebase-merge/git-rebase-todo"))).toBe(false);
+  });
+
+  it("are found with the next command where a background job left them", async () => {
+    startRepository();
+    const jobs = new JobTable(env);
+    await shell(`git init -q sub && cd sub && ${monitor()}`, { jobs }, { background: true });
+    await jobs.ended("job-1");
+    expect(await shell("true", { jobs })).toContain("It made sub/.git/config, which");
+    await jobs.close();
+  });
+
+  it("are found in packages, and further down where the index leads there", async () => {
+    startRepository();
+    const commit = "git -c user.name=a -c user.email=b commit -qm x --allow-empty";
+    const text = await shell(
+      ["node_modules/a", "node_modules/@s/b", "node_modules/c/d/e/f"]
+        .map((path) => `(git init -q ${path} && cd ${path} && ${commit} && ${monitor()})`)
+        .concat("git add -f node_modules/c/d/e/f")
+        .join(" && "),
+    );
+    for (const path of ["a", "@s/b", "c/d/e/f"]) {
+      expect(text).toContain(`It made node_modules/${path}/.git/config, which`);
+    }
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("stay where they run nothing, and where the user had made them", async () => {
+    startRepository();
+    startRepository(join(root, "own"));
+    git(join(root, "own"), "config", "core.fsmonitor", `touch ${canary}; false`);
+    const text = await shell(
+      "git init -q sub && cd sub && git remote add origin https://example.org/a.git && git config user.name Ada && git config core.fsmonitor true && cd ../own && touch .git/index",
+    );
+    expect(text).not.toContain("put aside");
+    expect(git(join(root, "sub"), "config", "remote.origin.url")).toBe(
+      "https://example.org/a.git\n",
+    );
+    expect(git(join(root, "own"), "config", "core.fsmonitor")).toContain(canary);
+  });
+});

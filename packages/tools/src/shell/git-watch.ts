@@ -1,0 +1,298 @@
+import { execFile } from "node:child_process";
+import {
+  type BigIntStats,
+  type Dirent,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import type { ToolEnv } from "../contract/env.ts";
+import { findRunningKeys, parseSettings } from "../git/config.ts";
+import { findLinkedFolders } from "../git/index-file.ts";
+import { moveAside, type PutAside } from "./quarantine.ts";
+
+/** Folders that one look goes through, those nearest to the top first. */
+const MAX_FOLDERS = 20_000;
+/** Of packages, only their own folders are looked at. */
+const PACKAGES = "node_modules";
+/** A folder that changed so short a time before it was listed may have changed again unseen. */
+const UNSETTLED_NS = 1_000_000_000n;
+/** An index may be split in two. */
+const INDEX_FILE = /^(?:index|sharedindex\..+)$/;
+/** Of a file that git reads. */
+const MAX_FILE_BYTES = 1024 * 1024;
+/** A pointer may lead to another one. */
+const MAX_POINTERS = 4;
+/** Names in the name of a module. */
+const MAX_MODULE_NAMES = 8;
+const CONFIG_TIMEOUT_MS = 10_000;
+
+/** A file by which a repository has git run something, or leads it elsewhere. */
+interface GitFile {
+  kind: "config" | "hook" | "todo" | "pointer";
+  /** Another one after each change. */
+  identity: string;
+}
+
+/** By path, absolute. */
+export type GitFiles = ReadonlyMap<string, GitFile>;
+
+interface Listing {
+  identity: string;
+  isSettled: boolean;
+  folders: readonly string[];
+  /** It is itself what git takes for a repository. */
+  isRepository: boolean;
+  /** It has a `.git`. */
+  hasGit: boolean;
+}
+
+/**
+ * Looks through a workspace for what its repositories have git run: a sandboxed command can make
+ * one anywhere, and the user's own git would run it outside. Listings are kept from one look to
+ * the next, so that only folders that changed are read again.
+ */
+export class GitWatch {
+  readonly #env: ToolEnv;
+  #listings = new Map<string, Listing>();
+  #linked: { identity: string; folders: readonly string[] } | undefined;
+  /** What was there before the jobs that still run, or ran since the last command. */
+  #beforeJobs: GitFiles | undefined;
+
+  constructor(env: ToolEnv) {
+    this.#env = env;
+  }
+
+  /** To be called before a command is started. */
+  before(): GitFiles {
+    return this.#beforeJobs ?? this.#scan();
+  }
+
+  /** To be called before a job is started: what it leaves is found after a later command. */
+  beforeJob(): void {
+    this.#beforeJobs ??= this.#scan();
+  }
+
+  /** Puts aside what came since `before` and has git run something. */
+  async putAside(before: GitFiles, hasJobs: boolean): Promise<PutAside[]> {
+    const after = this.#scan();
+    const moved: PutAside[] = [];
+    for (const [path, file] of after) {
+      if (before.get(path)?.identity === file.identity) continue;
+      const why = await this.#explain(path, file);
+      if (why === undefined) continue;
+      const { root } = this.#env.workspace;
+      const now = await moveAside(this.#env, path);
+      moved.push({ path: relative(root, path), now, why, isChange: before.has(path) });
+    }
+    this.#beforeJobs = hasJobs ? this.#scan() : undefined;
+    return moved;
+  }
+
+  #scan(): GitFiles {
+    const { root } = this.#env.workspace;
+    const found = new Map<string, GitFile>();
+    const listings = new Map<string, Listing>();
+    // Breadth first: what is cut off at the limit is what lies deepest.
+    const queue = [root];
+    for (const folder of queue) {
+      const listing = this.#list(folder);
+      if (listing === undefined) continue;
+      listings.set(folder, listing);
+      if (listing.hasGit) addPointed(found, join(folder, ".git"));
+      if (listing.isRepository) addRepository(found, folder);
+      if (isPackage(root, folder)) continue;
+      for (const name of listing.folders) {
+        if (queue.length < MAX_FOLDERS) queue.push(join(folder, name));
+      }
+    }
+    this.#listings = listings;
+    for (const folder of this.#linkedFolders(root)) addPointed(found, join(folder, ".git"));
+    return found;
+  }
+
+  /** What is in a folder; nothing if it is gone or closed. */
+  #list(folder: string): Listing | undefined {
+    const stats = readStats(folder);
+    if (!stats?.isDirectory()) return undefined;
+    const identity = identify(stats);
+    const known = this.#listings.get(folder);
+    if (known?.isSettled && known.identity === identity) return known;
+    const now = BigInt(Date.now()) * 1_000_000n;
+    const entries = listEntries(folder);
+    const names = new Set(entries.map(({ name }) => name));
+    return {
+      identity,
+      isSettled: now - stats.ctimeNs > UNSETTLED_NS,
+      folders: entries
+        .filter((entry) => entry.isDirectory() && entry.name !== ".git")
+        .map(({ name }) => name),
+      isRepository:
+        names.has("HEAD") &&
+        (names.has("commondir") || (names.has("objects") && names.has("refs"))),
+      hasGit: names.has(".git"),
+    };
+  }
+
+  /** Folders that the index has as repositories of their own: git looks into them wherever they are. */
+  #linkedFolders(root: string): readonly string[] {
+    const files = listEntries(join(root, ".git"))
+      .filter((entry) => entry.isFile() && INDEX_FILE.test(entry.name))
+      .map(({ name }) => join(root, ".git", name));
+    const identity = files.map((path) => identify(lstatSync(path, { bigint: true }))).join(",");
+    if (this.#linked?.identity !== identity) {
+      const names = files.flatMap((path) => findLinkedFolders(readFileSync(path)));
+      this.#linked = { identity, folders: names.map((name) => join(root, name)) };
+    }
+    return this.#linked.folders;
+  }
+
+  /** What a file has git do, in the words of the result; nothing if it is harmless. */
+  async #explain(path: string, { kind }: GitFile): Promise<string | undefined> {
+    if (kind === "hook") return "which git runs";
+    if (kind === "todo") {
+      return hasExec(path) ? "which has git run a program (exec)" : undefined;
+    }
+    if (kind === "config") {
+      const keys = await this.#runningKeys(path);
+      return keys.length > 0 ? `which has git run a program (${keys.join(", ")})` : undefined;
+    }
+    const target = new Map<string, GitFile>();
+    addPointed(target, path);
+    target.delete(path);
+    for (const [other, file] of target) {
+      if (file.kind !== "pointer" && (await this.#explain(other, file)) !== undefined) {
+        return `which leads git to settings that run a program (${other})`;
+      }
+    }
+    return undefined;
+  }
+
+  async #runningKeys(path: string): Promise<string[]> {
+    const stats = readStats(path);
+    // A link, or a pipe, is no config that git made.
+    if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return ["not a plain file"];
+    const args = ["config", "--file", path, "--no-includes", "--null", "--list"];
+    const env = {
+      PATH: this.#env.environment["PATH"] ?? "",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+    };
+    return new Promise((done) => {
+      const options = { cwd: "/", env, timeout: CONFIG_TIMEOUT_MS, maxBuffer: 2 * MAX_FILE_BYTES };
+      execFile("git", args, options, (error, stdout) => {
+        // What this git cannot read another one may.
+        done(error ? ["cannot be read"] : findRunningKeys(parseSettings(stdout)));
+      });
+    });
+  }
+}
+
+/** The folder of a package, below which nothing is looked for. */
+function isPackage(root: string, folder: string): boolean {
+  const names = relative(root, folder).split("/");
+  const at = names.indexOf(PACKAGES);
+  if (at < 0) return false;
+  return names.length - at > (names[at + 1]?.startsWith("@") ? 2 : 1);
+}
+
+/** A `.git`: a folder, or a file or link that leads to one. */
+function addPointed(found: Map<string, GitFile>, path: string, depth = 0): void {
+  const stats = readStats(path);
+  if (stats === undefined || depth > MAX_POINTERS) return;
+  if (stats.isDirectory()) return addRepository(found, path);
+  found.set(path, { kind: "pointer", identity: identify(stats) });
+  if (stats.isSymbolicLink()) {
+    const real = realPath(path);
+    if (real !== undefined && real !== path) addPointed(found, real, depth + 1);
+    return;
+  }
+  const target = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(path))?.[1];
+  if (target !== undefined) addPointed(found, resolve(dirname(path), target), depth + 1);
+}
+
+function addRepository(found: Map<string, GitFile>, folder: string): void {
+  const at = (name: string): string => join(folder, name);
+  if (found.has(at("config")) || found.has(at("commondir"))) return;
+  addFile(found, at("config"), "config");
+  addFile(found, at("config.worktree"), "config");
+  addFile(found, at("rebase-merge/git-rebase-todo"), "todo");
+  const hooks = readStats(at("hooks"));
+  if (hooks?.isSymbolicLink()) addFile(found, at("hooks"), "hook");
+  for (const { name } of hooks?.isDirectory() ? listEntries(at("hooks")) : []) {
+    if (!name.endsWith(".sample")) addFile(found, join(at("hooks"), name), "hook");
+  }
+  for (const entry of listEntries(at("worktrees"))) {
+    if (entry.isDirectory()) addRepository(found, join(at("worktrees"), entry.name));
+  }
+  addModules(found, at("modules"));
+  const common = at("commondir");
+  if (!readStats(common)?.isFile()) return;
+  addFile(found, common, "pointer");
+  addRepository(found, resolve(folder, readText(common).trim()));
+}
+
+/** The name of a module may have slashes. */
+function addModules(found: Map<string, GitFile>, folder: string, depth = 0): void {
+  for (const entry of listEntries(folder)) {
+    if (!entry.isDirectory()) continue;
+    const path = join(folder, entry.name);
+    if (readStats(join(path, "HEAD"))) addRepository(found, path);
+    else if (depth < MAX_MODULE_NAMES) addModules(found, path, depth + 1);
+  }
+}
+
+function addFile(found: Map<string, GitFile>, path: string, kind: GitFile["kind"]): void {
+  const stats = readStats(path);
+  if (stats === undefined) return;
+  const target = stats.isSymbolicLink()
+    ? statSync(path, { bigint: true, throwIfNoEntry: false })
+    : undefined;
+  found.set(path, { kind, identity: identify(stats) + (target ? identify(target) : "") });
+}
+
+function hasExec(path: string): boolean {
+  return !readStats(path)?.isFile() || /^\s*(?:exec|x)\s/m.test(readText(path));
+}
+
+/** A program can set all of these back but the time of the change itself. */
+function identify({ dev, ino, size, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, ctimeNs].join(" ");
+}
+
+/** What is at a path, links not followed; nothing if it cannot be reached. */
+function readStats(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch {
+    // Below a file, or in a folder that a command closed: git cannot reach it either.
+    return undefined;
+  }
+}
+
+function listEntries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // Missing, or closed to us: then also to the user's git.
+    return [];
+  }
+}
+
+function readText(path: string): string {
+  const stats = readStats(path);
+  if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return "";
+  return readFileSync(path, "utf8");
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    // It leads nowhere.
+    return undefined;
+  }
+}
