@@ -300,6 +300,11 @@ describe("commands", () => {
     "echo $'\\'; touch owned #'",
     "a[ # ]; touch owned",
     ">&-touch owned",
+    // Our own: an empty quote in the mark of a here-document hid what follows it.
+    'cat - <<EOF""\nx\\\nEOF\ntouch owned\nEOF',
+    "cat - <<EOF''\nx\\\nEOF\ntouch owned\nEOF",
+    "cat - <<EOF$''\nx\\\nEOF\ntouch owned\nEOF",
+    'cat - <<-EOF""\nx\\\nEOF\ntouch owned\nEOF',
     // CVE-2025-58764: rg runs programs.
     "rg --pre 'touch owned' x .",
     "rg --pre=./x y",

@@ -50,6 +50,10 @@ describe("parseCommandLine", () => {
     ["a {fd}<b c", [["a", "c"]]],
     ["{f\\\nd}>a rm", [["rm"]]],
     ["'{fd}'>a rm", [["{fd}", "rm"]]],
+    ['{fd}"">a rm', [["{fd}", "rm"]]],
+    ["''{fd}>a rm", [["{fd}", "rm"]]],
+    ["if'' a", [["if", "a"]]],
+    ['time"" a; "!" b', [["time", "a"], ["!", "b"]]],
     ["{fd} >a rm", [["{fd}", "rm"]]],
   ])("%j", (text, commands) => {
     expect(listCommands(text)).toEqual(commands);
@@ -75,6 +79,30 @@ describe("parseCommandLine", () => {
     expect(found).toHaveLength(commands.length);
     expect(found).toEqual(expect.arrayContaining(commands));
   });
+
+  it.each([`EOF""`, "EOF''", `""EOF`, `E""OF`, "E\\OF", "'EOF'", `"EOF"`, `EOF""''`, "EO\\\nF''"])(
+    "takes a here-document as it is where its mark has any quote: %j",
+    (mark) => {
+      for (const sign of ["<<", "<<-", "<< ", "3<<"]) {
+        const text = `a ${sign}${mark}\nx\\\nEOF\nb > c\nEOF\n`;
+        expect(listCommands(text), text).toEqual([["a"], ["b"], ["EOF"]]);
+      }
+    },
+  );
+
+  it("joins lines of a here-document whose mark has no quote", () => {
+    for (const mark of ["EOF", "E\\\nOF", "\\\nEOF"]) {
+      expect(listCommands(`a <<${mark}\nx\\\nEOF\nb > c\nEOF\nd`)).toEqual([["a"], ["d"]]);
+    }
+  });
+
+  it.each(["EOF$''", `EOF$""`, "$'EOF'", `$"EOF"`, "EOF$'\\n'"])(
+    "does not say where a here-document ends whose mark shells read differently: %j",
+    (mark) => {
+      expect(findUnclear(`a <<${mark}\nx\\\nEOF\nb\nEOF\n`)).toBeDefined();
+      expect(findUnclear(`a <<-${mark}\nx\\\nEOF\nb\nEOF\n`)).toBeDefined();
+    },
+  );
 
   it.each(["$x", "*.sh a", "a?", "[a]b", "{a,b}", "$(a)", "~/a", "a$IFS", "`a`", '"$x"', "{1..2}"])(
     "does not claim to know the words of %j",
