@@ -53,7 +53,13 @@ describe("parseCommandLine", () => {
     ['{fd}"">a rm', [["{fd}", "rm"]]],
     ["''{fd}>a rm", [["{fd}", "rm"]]],
     ["if'' a", [["if", "a"]]],
-    ['time"" a; "!" b', [["time", "a"], ["!", "b"]]],
+    [
+      'time"" a; "!" b',
+      [
+        ["time", "a"],
+        ["!", "b"],
+      ],
+    ],
     ["{fd} >a rm", [["{fd}", "rm"]]],
   ])("%j", (text, commands) => {
     expect(listCommands(text)).toEqual(commands);

@@ -69,6 +69,14 @@ interface Found {
   steps: number;
 }
 
+interface WrittenWord {
+  word: Word;
+  /** How much of its beginning was written without quotes and expansions. */
+  plain: number;
+  /** Some of it was quoted, be it nothing at all: `EOF""`. */
+  hasQuote: boolean;
+}
+
 interface HereDocument {
   redirect: Redirect;
   end: string;
@@ -312,8 +320,8 @@ class Parser {
       if ((declares || command.words.length === 0) && this.#looksAt(SUBSCRIPT)) {
         throw new Unparsable("It calculates the place in a list.");
       }
-      const { word, plain } = this.#wordAndPlain();
-      const isUnquoted = plain === word.text.length;
+      const { word, plain, hasQuote } = this.#readWord();
+      const isUnquoted = !hasQuote && plain === word.text.length;
       const assignment = command.words.length === 0 ? ASSIGNMENT.exec(word.text) : null;
       if (assignment && assignment[0].length <= plain) {
         command.assignments.push(word);
@@ -346,13 +354,17 @@ class Parser {
     // Closes a handle. What follows is another word, even without a blank.
     if (operator.endsWith("&") && this.#match(/-/y) !== "") return true;
     if (operator === "<<" || operator === "<<-") {
-      const { word, plain } = this.#wordAndPlain();
+      const start = this.#at;
+      const { word, hasQuote } = this.#readWord();
       const redirect: Redirect = { kind: "input", target: word };
       if (!word.literal) throw new Unparsable("The mark of a here-document is expanded.");
+      if (/\$(?:\\\n)*['"]/.test(this.#text.slice(start, this.#at))) {
+        throw new Unparsable("Shells read the mark of the here-document differently.");
+      }
       this.#pending.push({
         redirect,
         end: word.text,
-        quoted: plain < word.text.length || word.text === "",
+        quoted: hasQuote,
         stripTabs: operator === "<<-",
       });
       into.push(redirect);
@@ -368,11 +380,11 @@ class Parser {
   }
 
   #word(): Word {
-    return this.#wordAndPlain().word;
+    return this.#readWord().word;
   }
 
-  /** A word, and how much of its beginning was written without quotes and expansions. */
-  #wordAndPlain(): { word: Word; plain: number } {
+  /** A word, and how it was written. */
+  #readWord(): WrittenWord {
     const start = this.#at;
     const value = new Value();
     let bracket = -1;
@@ -426,10 +438,12 @@ class Parser {
       }
     }
     if (this.#at === start) throw new Unparsable(`There is an unexpected "${this.#peek()}".`);
-    const { text, prefix, plain } = value;
-    if (prefix === undefined) return { word: { text, literal: true, prefix: text }, plain };
+    const { text, prefix, plain, hasQuote } = value;
+    if (prefix === undefined) {
+      return { word: { text, literal: true, prefix: text }, plain, hasQuote };
+    }
     const written = this.#text.slice(start, this.#at);
-    return { word: { text: written, literal: false, prefix }, plain };
+    return { word: { text: written, literal: false, prefix }, plain, hasQuote };
   }
 
   #array(): void {
@@ -745,6 +759,7 @@ class Value {
   prefix: string | undefined;
   /** What was added last. */
   last = "";
+  hasQuote = false;
   #quotedFrom: number | undefined;
 
   get plain(): number {
@@ -757,6 +772,7 @@ class Value {
   }
 
   quote(text: string): void {
+    this.hasQuote = true;
     this.#quotedFrom ??= this.text.length;
     this.text += text;
   }
