@@ -305,6 +305,17 @@ describe("commands", () => {
     "cat - <<EOF''\nx\\\nEOF\ntouch owned\nEOF",
     "cat - <<EOF$''\nx\\\nEOF\ntouch owned\nEOF",
     'cat - <<-EOF""\nx\\\nEOF\ntouch owned\nEOF',
+    // Our own: braces around a pattern, files that a pattern finds, an empty script.
+    "find {-exec,touch,owned,\\;,-name,x*}",
+    "git log {--output=owned,x*}",
+    "git {-c,alias.x=!touch\\ owned,x,y*}",
+    "sort {-o,owned,src/a.txt,x*}",
+    "tar {-cf,/dev/null,--checkpoint=1,--checkpoint-action=exec=touch\\ owned,src,x*}",
+    "sed -e '' -e '1e touch owned' src/a.txt",
+    "sed -be'1e touch owned' 1p src/a.txt",
+    "sed -l 1p '1e touch owned' src/a.txt",
+    "git diffto[o]l -yx 'touch owned' HEAD~1",
+    "git remote-ext x 'touch owned' <<< 'connect git-upload-pack'",
     // CVE-2025-58764: rg runs programs.
     "rg --pre 'touch owned' x .",
     "rg --pre=./x y",

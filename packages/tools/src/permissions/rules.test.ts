@@ -100,6 +100,28 @@ describe("Rules", () => {
     expect(says({ allow: ["shell(ssh host*)"] }, run("ssh host ls"))).toBe("allow");
   });
 
+  it("does not find the word of an escape in what a rule leaves open", () => {
+    const line = run("sed -e '' -e '1e touch P' a");
+    expect(says({ allow: ["shell(sed *)"] }, line)).toBe("nothing");
+    expect(says({ allow: ["shell(* *)"] }, line)).toBe("nothing");
+  });
+
+  it("never takes a word that expands for its text", () => {
+    const dry = { allow: ["shell(deploy * --dry-run)"] };
+    expect(says(dry, run("deploy a --dry-run"))).toBe("allow");
+    expect(says(dry, run("deploy a $X\\ --dry-run"))).toBe("nothing");
+    expect(says(dry, run("deploy {a,b}\\ --dry-run"))).toBe("nothing");
+    expect(says(dry, run("deploy *\\ --dry-run"))).toBe("nothing");
+    expect(says({ allow: ["shell(make {a,b}*)"] }, run("make {a,b}"))).toBe("nothing");
+    expect(says({ allow: ["shell(npm run lint*)"] }, run("npm run lint{,:fix}"))).toBe("allow");
+    expect(says({ allow: ["shell(cat src/*)"] }, run("cat src/*.ts"))).toBe("allow");
+    expect(says({ allow: ["shell(cat src/*)"] }, run("cat ~/x src/a"))).toBe("nothing");
+    expect(says({ allow: ["shell(cat ~/*)"] }, run("cat ~/x"))).toBe("nothing");
+    // The very text is a person's own word for it.
+    expect(says({ allow: ["shell(echo $HOME {a,b} ~)"] }, run("echo $HOME {a,b} ~"))).toBe("allow");
+    expect(says({ deny: ["shell(rm /home/*)"] }, run("rm ~/x"))).toBe("ask");
+  });
+
   it("can want an exact rule", () => {
     const rules = new Rules({ allow: ["shell(ls *)", "shell(npm test)", "shell"] }, TOOLS);
     expect(rules.permission(run("npm test"), true)?.effect).toBe("allow");

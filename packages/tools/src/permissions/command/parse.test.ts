@@ -117,6 +117,29 @@ describe("parseCommandLine", () => {
     },
   );
 
+  it.each<[string, string]>([
+    ["{-a,x*}", ""],
+    ["{-a,x[1]}", ""],
+    ["{-a,x?}", ""],
+    ["{-a,$x}", ""],
+    ["{-a,~}", ""],
+    ["{-a,`b`}", ""],
+    ["{-a,<(b)}", ""],
+    ["x{-a,x*}", "x"],
+    ["'-'{a,x*}", "-"],
+    ["{1.\\\n.2}", ""],
+    ["{a\\\n,b}", ""],
+    ["~", ""],
+    ["~/a", ""],
+    ["x=~", "x="],
+    ["a*{b,c}", "a"],
+    ["a[b]c", "a"],
+    ["src/$x", "src/"],
+  ])("knows what a word that expands begins with: %j", (text, prefix) => {
+    const word = parseCommandLine(`a ${text}`).commands.at(-1)?.words[1];
+    expect(word).toMatchObject({ literal: false, prefix });
+  });
+
   it.each([
     "a 'b",
     'a "b',
