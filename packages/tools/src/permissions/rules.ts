@@ -319,10 +319,10 @@ function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undef
   return all.every((target) => isAllowed((rule) => matches(rule, target))) ? used : undefined;
 }
 
-function allowsPart({ pattern, matchesText }: Rule, { text, escape }: CommandPart): boolean {
-  if (pattern === undefined) return true;
-  if (!matchesText(text)) return false;
-  return escape === undefined || pattern === text || pattern.split(/[\s*]+/).includes(escape.word);
+function allowsPart({ pattern, matchesText }: Rule, { text, shape, escape }: CommandPart): boolean {
+  if (pattern === undefined || pattern === text) return true;
+  if (!matchesText(shape)) return false;
+  return escape === undefined || pattern.split(/[\s*]+/).includes(escape.word);
 }
 
 function quoted(text: string): string {

@@ -388,19 +388,14 @@ class Parser {
     const start = this.#at;
     const value = new Value();
     let bracket = -1;
-    let brace = -1;
-    let alternatives = false;
     if (this.#peek() === "~") {
       this.#step();
-      value.add("~");
       value.expand();
+      value.add("~");
     }
     for (;;) {
       const run = this.#match(PLAIN);
-      if (run !== "") {
-        alternatives ||= brace >= 0 && (run.includes(",") || run.includes(".."));
-        value.add(run);
-      }
+      if (run !== "") value.add(run);
       const next = this.#peek();
       if (this.#atSubstitution()) {
         this.#at += 2;
@@ -432,8 +427,8 @@ class Parser {
         if (next === "~" && /[=:]$/.test(value.last)) value.expand();
         if (next === "[") bracket = value.text.length;
         if (next === "]" && bracket >= 0) value.expand(bracket);
-        if (next === "{" && brace < 0) brace = value.text.length;
-        if (next === "}" && alternatives) value.expand(brace);
+        if (next === "{") value.openBrace();
+        if (next === "}" && value.hasAlternatives) value.expand();
         value.add(next);
       }
     }
@@ -760,13 +755,22 @@ class Value {
   /** What was added last. */
   last = "";
   hasQuote = false;
+  /** Behind an open brace there may be a list or a sequence. */
+  hasAlternatives = false;
   #quotedFrom: number | undefined;
+  /** Where the first brace was opened. */
+  #brace: number | undefined;
 
   get plain(): number {
     return this.#quotedFrom ?? this.text.length;
   }
 
   add(text: string): void {
+    if (this.#brace !== undefined) {
+      // The two dots may come in two pieces, where a line goes on.
+      this.hasAlternatives ||=
+        /,|\.\./.test(text) || (text.startsWith(".") && this.text.endsWith("."));
+    }
     this.text += text;
     this.last = text;
   }
@@ -777,9 +781,16 @@ class Value {
     this.text += text;
   }
 
-  /** From here on, or from an earlier place on, it is not known. */
+  openBrace(): void {
+    this.#brace ??= this.text.length;
+  }
+
+  /**
+   * From here on, or from an earlier place on, it is not known. Neither is what stands behind
+   * an open brace: the brace may become other words before anything else is expanded.
+   */
   expand(from: number = this.text.length): void {
-    this.prefix ??= this.text.slice(0, from);
+    this.prefix ??= this.text.slice(0, Math.min(from, this.#brace ?? from));
     this.#quotedFrom ??= this.text.length;
   }
 }

@@ -12,6 +12,8 @@ const MAX_WRAPPERS = 8;
 export interface CommandPart {
   /** Assignments, program and arguments; in quotes where they need some. */
   text: string;
+  /** The same with `OPEN` for what is not known of it: only `*` in a rule stands for that. */
+  shape: string;
   /** The same as a person might write it in a rule that forbids: bare name, no quotes. */
   plain: readonly string[];
   /** What each of `plain` surely begins with, where a word is not known. */
@@ -80,6 +82,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   const escape = first?.literal && !wrapped ? findEscape(program, args) : undefined;
   found.parts.push({
     text: [...assignments, ...words].map(written).join(" "),
+    shape: [...assignments, ...words].map(shapeOf).join(" "),
     ...plainForms(words, program),
     redirects: [...redirects, ...teeFiles(program, args)],
     ...(escape && { escape }),
@@ -111,6 +114,15 @@ function plainForms(words: readonly Word[], program: string): Pick<CommandPart, 
 function written({ text, literal }: Word): string {
   if (!literal || /^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Not in a command line, so that no text in a rule is taken for it. */
+const OPEN = "\0";
+
+/** A word for rules that allow: what it expands to may be anything behind its beginning. */
+function shapeOf(word: Word): string {
+  if (word.literal) return written(word);
+  return /^[\w@%+=:,./-]*$/.test(word.prefix) ? `${word.prefix}${OPEN}` : OPEN;
 }
 
 function baseName(path: string): string {
