@@ -104,6 +104,8 @@ describe("Rules", () => {
     const line = run("sed -e '' -e '1e touch P' a");
     expect(says({ allow: ["shell(sed *)"] }, line)).toBe("nothing");
     expect(says({ allow: ["shell(* *)"] }, line)).toBe("nothing");
+    expect(says({ allow: ["shell(find *)"] }, run("find *"))).toBe("nothing");
+    expect(says({ allow: ["shell(cat src/*.ts)"] }, run("cat src/*.ts"))).toBe("allow");
   });
 
   it("never takes a word that expands for its text", () => {

@@ -21,7 +21,8 @@ const BATCH_TIMEOUT_MS = 120_000;
 /*
  * Programs are functions that report their words on a descriptor of their own; whatever is
  * no function is reported by the handle of bash for programs that are not found, as there
- * are none. A line ends after a number of commands, or a second of CPU.
+ * are none. A report has no line break in it, at which bash would write it in two pieces. A
+ * line ends after a number of commands, or a second of CPU.
  */
 const DRIVER = `
 exec 200>&3 3>&-
@@ -30,7 +31,7 @@ ulimit -f 2000
 __log() {
   (( ++__count > 40 )) && exit 0
   builtin printf -v __run '%s\\1' "$__at" "$@"
-  builtin printf '%s\\2' "$__run" >&200
+  builtin printf '%s\\2' "\${__run//$'\\n'/$'\\3'}" >&200
 }
 command_not_found_handle() { __log "$@"; }
 for __name in $STUBS; do builtin eval "function $__name { __log '$__name' \\"\\$@\\"; }"; done
@@ -69,7 +70,7 @@ export async function runWithStubs(lines: readonly string[], folder: string): Pr
       .split("\u0002")
       .slice(0, -1)
       .map((entry) => {
-        const [at, ...run] = entry.split("\u0001").slice(0, -1);
+        const [at, ...run] = entry.replaceAll("\u0003", "\n").split("\u0001").slice(0, -1);
         return { at: Number(at), run };
       }),
     files: readdirSync(folder).filter((name) => !known.has(name)),

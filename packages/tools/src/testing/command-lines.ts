@@ -23,7 +23,7 @@ const NAMES = "ca cb cc cd ce cf".split(" ");
 export const GUARDED_NAMES: readonly string[] = "find git sed sort tar curl node python3".split(
   " ",
 );
-const BUILTINS = "echo true false : test export printf".split(" ");
+const BUILTINS = "echo true false : test printf".split(" ");
 export const STUB_NAMES: readonly string[] = [...NAMES, ...GUARDED_NAMES, ...BUILTINS];
 
 /** Files in the folder where lines run, for patterns to find. */
@@ -95,6 +95,9 @@ const SEPARATORS = [
   " \\\n; ",
   "\n# ca 'cb\n",
 ];
+
+/** Which kinds of compound command there are, the unclear ones once. */
+const COMPOUNDS = [0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 6, 7, 7, 8, 9, 9, 10, 11, 11, 12, 13, 14, 15, 15];
 
 /** A here-document's mark in the many ways that it can be written. */
 const MARKS: readonly ((mark: string) => string)[] = [
@@ -189,7 +192,7 @@ class LineWriter {
     if (depth > 3 || this.#chance(0.6)) return this.#simple(depth);
     const list = (): string => this.#list(depth + 1);
     const end = (): string => this.#newline(this.#pick(["; ", "\n", " ;\n", " &\n"]));
-    switch (this.#below(16)) {
+    switch (this.#pick(COMPOUNDS)) {
       case 0:
         return `(${list()})${this.#redirects()}`;
       case 1:

@@ -13,7 +13,7 @@ const HARM: ReadonlyMap<string, (args: readonly string[]) => boolean> = new Map(
   ["sort", (args) => someOption(args, "kSTto", /^-[^k]*o|^--o/)],
   [
     "tar",
-    (args) => /^[a-z]*I/.test(args[0] ?? "") || args.some((arg) => /^--to-command|^-I/.test(arg)),
+    (args) => /^[a-z]*I/.test(args[0] ?? "") || someOption(args, "CfI", /^--to-command|^-[xc]*I/),
   ],
   ["curl", (args) => someOption(args, "HoKd", /^-[sS]*[oKOd]|^--output$/)],
   ["node", (args) => /^(?:-e|--eval|-p|--import.*)$/.test(args[0] ?? "")],

@@ -134,6 +134,8 @@ describe("parseCommandLine", () => {
     ["x=~", "x="],
     ["a*{b,c}", "a"],
     ["a[b]c", "a"],
+    ["[[a]", ""],
+    ["a[b[c]", "a"],
     ["src/$x", "src/"],
   ])("knows what a word that expands begins with: %j", (text, prefix) => {
     const word = parseCommandLine(`a ${text}`).commands.at(-1)?.words[1];
@@ -174,6 +176,14 @@ describe("parseCommandLine", () => {
     "for PATH in .; do a; done",
     "[[ $a -eq 1 ]]",
     "coproc a",
+    "a | time { b; }",
+    "time time ! a",
+    "time -p time ! a",
+    "time -- ! a",
+    "time \\\n ! a",
+    "time time if a; then b; fi",
+    "a |& time -p if b; then c; fi",
+    "a |\ntime while b; do c; done",
     "{a[0]}>b rm",
     "{a[$(b)]}>b rm",
     "a <<E $(b\nE\n)",
