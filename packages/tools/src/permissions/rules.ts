@@ -320,9 +320,11 @@ function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undef
 }
 
 function allowsPart({ pattern, matchesText }: Rule, { text, shape, escape }: CommandPart): boolean {
-  if (pattern === undefined || pattern === text) return true;
-  if (!matchesText(shape)) return false;
-  return escape === undefined || pattern.split(/[\s*]+/).includes(escape.word);
+  if (pattern === undefined) return true;
+  // A rule with a wildcard may have the very text of a pattern of files, and means it.
+  if (pattern !== text && !matchesText(shape)) return false;
+  const isExact = pattern === text && !pattern.includes("*");
+  return escape === undefined || isExact || pattern.split(/[\s*]+/).includes(escape.word);
 }
 
 function quoted(text: string): string {

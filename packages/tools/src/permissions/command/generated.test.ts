@@ -117,7 +117,9 @@ function listTargets(commands: readonly SimpleCommand[]): Word[] {
 function couldBe(run: readonly string[], words: readonly Word[]): boolean {
   // What it runs is found out elsewhere: it may be a program.
   if (words[0]?.text === "time" && run[0] !== "time") {
-    const program = words.findIndex(({ text }, index) => index > 0 && !/^\w+\+?=|^(?:-p|--)$/.test(text));
+    const program = words.findIndex(
+      ({ text }, index) => index > 0 && !/^\w+\+?=|^(?:-p|--)$/.test(text),
+    );
     return program > 0 && couldBe(run, words.slice(program));
   }
   for (const [index, { text, literal, prefix }] of words.entries()) {

@@ -93,6 +93,7 @@ const KEYWORD = /(?:[a-z]+|\[\[|[!{}])(?=[ \t\n;&|()<>]|$)/y;
 /** `time` before a compound command. Before others it may be a program, and is taken for one. */
 const TIMED = /time(?:[ \t]+-p)?[ \t]+(?=\(|\[\[ |(?:\{|!|if|for|while|until|case|select)[ \t\n])/y;
 const TIMED_NOT = /time(?:[ \t]+-p)?[ \t]+!/y;
+const TIMES = new Set(["time", "-p", "--"]);
 const PLAIN = /[\w\-./:,+%@^=]+/y;
 const NAME = /[A-Za-z_]\w*/y;
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
@@ -119,6 +120,8 @@ class Parser {
   #at = 0;
   /** Here-documents whose text begins on the next line. */
   #pending: HereDocument[] = [];
+  /** The command that begins here gets the output of another one, or may do so. */
+  #isPiped = false;
   /** Substitutions that are open while a here-document around them waits for its text. */
   #waitingOutside = 0;
 
@@ -162,7 +165,11 @@ class Parser {
   #command(keyword: string): void {
     this.#nested(() => {
       if (this.#looksAt(TIMED_NOT)) this.#doubt('It is unclear what "time !" is here.');
-      if (this.#match(TIMED) !== "") return;
+      if (this.#match(TIMED) !== "") {
+        // There it is a program, and what follows are its arguments.
+        if (this.#isPiped) this.#doubt('It is unclear what "time" is behind a pipe.');
+        return;
+      }
       if (this.#peek() === "(") this.#parenthesis();
       else if (OPENERS.has(keyword)) this.#compound(keyword);
       else this.#simple();
@@ -333,7 +340,12 @@ class Parser {
         throw new Unparsable("It is unclear what is redirected.");
       }
       // A keyword in a disguise that the shell takes off: a line that goes on with "\".
-      if (command.words.length === 0 && isUnquoted && isKeyword(word.text)) {
+      // Or one behind "time", which is a keyword itself.
+      if (
+        isUnquoted &&
+        isKeyword(word.text) &&
+        command.words.every(({ text }) => TIMES.has(text))
+      ) {
         throw new Unparsable(`There is an unexpected "${word.text}".`);
       }
       declares ||= DECLARATIONS.has(word.text);
@@ -425,7 +437,7 @@ class Parser {
         this.#step();
         if (next === "*" || next === "?") value.expand();
         if (next === "~" && /[=:]$/.test(value.last)) value.expand();
-        if (next === "[") bracket = value.text.length;
+        if (next === "[" && bracket < 0) bracket = value.text.length;
         if (next === "]" && bracket >= 0) value.expand(bracket);
         if (next === "{") value.openBrace();
         if (next === "}" && value.hasAlternatives) value.expand();
@@ -651,6 +663,7 @@ class Parser {
 
   /** All that may stand between two commands of a list. */
   #skipSeparators(): void {
+    this.#isPiped = false;
     for (;;) {
       this.#skipNewlines();
       const next = this.#peek();
@@ -660,6 +673,7 @@ class Parser {
         (next === "&" && after !== ">") ||
         (next === ";" && after !== ";" && after !== "&");
       if (!separates) return;
+      this.#isPiped ||= next === "|";
       this.#step();
     }
   }
