@@ -399,7 +399,6 @@ class Parser {
   #readWord(): WrittenWord {
     const start = this.#at;
     const value = new Value();
-    let bracket = -1;
     if (this.#peek() === "~") {
       this.#step();
       value.expand();
@@ -437,9 +436,8 @@ class Parser {
         this.#step();
         if (next === "*" || next === "?") value.expand();
         if (next === "~" && /[=:]$/.test(value.last)) value.expand();
-        if (next === "[" && bracket < 0) bracket = value.text.length;
-        if (next === "]" && bracket >= 0) value.expand(bracket);
-        if (next === "{") value.openBrace();
+        if (next === "[" || next === "{") value.open(next);
+        if (next === "]" && value.hasBracket) value.expand();
         if (next === "}" && value.hasAlternatives) value.expand();
         value.add(next);
       }
@@ -547,6 +545,8 @@ class Parser {
       if (next === "`") break;
       if (next === "") throw new Unparsable("A backquote is not closed.");
       const escaped = this.#step();
+      // The shell joins lines before it looks at what is in backquotes, even in quotes in there.
+      if (escaped === "\n") continue;
       inner += "$`\\".includes(escaped) || (quoted && escaped === '"') ? escaped : next + escaped;
     }
     new Parser(inner, this.#found, this.#depth + 1).script();
@@ -769,22 +769,23 @@ class Value {
   /** What was added last. */
   last = "";
   hasQuote = false;
+  /** There is an open bracket: the next one that closes makes it a pattern. */
+  hasBracket = false;
   /** Behind an open brace there may be a list or a sequence. */
   hasAlternatives = false;
+  #hasBrace = false;
+  /** Where the first bracket or brace was opened. */
+  #opened: number | undefined;
   #quotedFrom: number | undefined;
-  /** Where the first brace was opened. */
-  #brace: number | undefined;
 
   get plain(): number {
     return this.#quotedFrom ?? this.text.length;
   }
 
   add(text: string): void {
-    if (this.#brace !== undefined) {
-      // The two dots may come in two pieces, where a line goes on.
-      this.hasAlternatives ||=
-        /,|\.\./.test(text) || (text.startsWith(".") && this.text.endsWith("."));
-    }
+    // The two dots may come in two pieces, where a line goes on.
+    this.hasAlternatives ||=
+      this.#hasBrace && (/,|\.\./.test(text) || (text.startsWith(".") && this.text.endsWith(".")));
     this.text += text;
     this.last = text;
   }
@@ -795,16 +796,19 @@ class Value {
     this.text += text;
   }
 
-  openBrace(): void {
-    this.#brace ??= this.text.length;
+  /** Before a bracket or a brace that may begin a pattern or a list of words. */
+  open(sign: string): void {
+    this.#opened ??= this.text.length;
+    this.hasBracket ||= sign === "[";
+    this.#hasBrace ||= sign === "{";
   }
 
   /**
-   * From here on, or from an earlier place on, it is not known. Neither is what stands behind
-   * an open brace: the brace may become other words before anything else is expanded.
+   * From here on it is not known. Neither is what stands behind an open bracket or brace:
+   * it may become other words before anything else is expanded.
    */
-  expand(from: number = this.text.length): void {
-    this.prefix ??= this.text.slice(0, Math.min(from, this.#brace ?? from));
+  expand(): void {
+    this.prefix ??= this.text.slice(0, this.#opened);
     this.#quotedFrom ??= this.text.length;
   }
 }
