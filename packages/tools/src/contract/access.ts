@@ -10,6 +10,8 @@ export interface Access {
    * the URL. What is approved is this, not what the model wrote.
    */
   targets: readonly string[];
+  /** With `run`: the folder of the workspace that it runs in, links followed; "." is its own. */
+  folder?: string;
   /** Cannot be taken back by an ordinary undo: asked about also where its kind is allowed. */
   destructive?: boolean;
   /** Asks to run outside of the sandbox. */

@@ -473,6 +473,24 @@ describe("commands", () => {
     expect(existsSync(join(root, "owned"))).toBe(false);
   });
 
+  it("our own: an exact rule is not one for the same words in another folder", async () => {
+    const exact = { rules: { allow: ["shell(bash ./x)"] } };
+    for (const name of ["x", "src/x"]) writeFileSync(join(root, name), "touch owned\n");
+    const command = "bash ./x";
+    expect((await attempt("shell", { command, cwd: "src" }, exact)).effect).toBe("asked");
+    expect(existsSync(join(root, "src/owned"))).toBe(false);
+    expect((await attempt("shell", { command, cwd: "src/.." }, exact)).effect).toBe("ran");
+  });
+
+  it("our own: a wildcard is not a way out of the sandbox, in no mode", async () => {
+    const args = { command: "touch owned", unsandboxed: { reason: "It is quicker." } };
+    for (const rule of ["shell(touch *)", "shell(*)", "shell"]) {
+      const wide = { mode: "full", rules: { allow: [rule] } } as const;
+      expect((await attempt("shell", args, wide)).effect, rule).toBe("asked");
+    }
+    expect(existsSync(join(root, "owned"))).toBe(false);
+  });
+
   it("leaving the sandbox is asked about in every mode", async () => {
     const args = { command: "touch owned", unsandboxed: { reason: "It is quicker." } };
     for (const mode of ["ask", "auto-edit", "full"] as const) {

@@ -32,6 +32,10 @@ describe("Rules", () => {
     ["write(../x)", "relative to the workspace"],
     ["read([a)", "not a path pattern"],
     ["fetch(https://exa*mple.org/)", "is not a host"],
+    ["shell(in /etc: ls)", "relative to the workspace"],
+    ["shell(in [a: ls)", "not a path pattern"],
+    ["shell(in src: )", "pattern is empty"],
+    ["shell(unsandboxed:)", "pattern is empty"],
     ["fetch(https://**)", "is not a host"],
     [`shell(${"x".repeat(2000)})`, "more than 1000"],
   ])("refuses %.40j", (rule, message) => {
