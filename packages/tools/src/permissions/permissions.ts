@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join, posix } from "node:path";
 import {
   type AgentTool,
   DeniedError,
@@ -30,7 +30,8 @@ import type { Workspace } from "../workspace/workspace.ts";
  * | a tool without `access`       | ask   | ask       | deny  | allow |
  *
  * A rule that denies or asks takes precedence over this table. A rule that allows turns "ask" into
- * "allow", but for what is destructive and, outside of `full`, for what leaves the sandbox.
+ * "allow", but for what is destructive. What leaves the sandbox is allowed in `full` alone, and
+ * only by a rule that says so: `shell(unsandboxed: ...)`.
  * A command is allowed by rules only if every part of it is and nothing about it is
  * unclear; without a sandbox, only by rules without wildcards.
  */
@@ -249,14 +250,16 @@ class Guard {
     const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
     const targets = access?.targets ?? [];
     const isRun = access?.kind === "run";
+    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const subject: Subject = {
       tool: tool.name,
       ...(access && { kind: access.kind }),
       targets,
       asked,
       commands: isRun ? await splitCommands(targets) : [],
+      folder: access?.folder ?? normalizeFolder(cwd),
+      unsandboxed: access?.unsandboxed === true,
     };
-    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const files = await findOpenedFiles(subject.commands, cwd, this.#workspace());
     const sandboxed = isRun && (await this.#isSandboxed());
     const advice = this.#options.advice?.(call);
@@ -486,6 +489,11 @@ async function findOpenedFiles(
     }
   }
   return files;
+}
+
+/** A folder as the model wrote it, for a tool that does not say where it leads. */
+function normalizeFolder(path: string): string {
+  return posix.join(path.replaceAll("\\", "/"), ".").replace(/(?<=.)\/$/, "");
 }
 
 function isInside(target: string): boolean {

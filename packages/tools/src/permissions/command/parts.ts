@@ -23,6 +23,8 @@ export interface CommandPart {
   escape?: Escape;
   /** It does nothing by itself: no rule is needed. */
   inert: boolean;
+  /** It changes the folder that later parts run in. */
+  moves: boolean;
 }
 
 export interface CommandParts {
@@ -68,7 +70,8 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   if (first && (!first.literal || /[\s\\]/.test(first.text) || first.text === "")) {
     found.unclear ??= `It is unclear which command "${first.text}" is.`;
   }
-  found.moves ||= MOVERS.has(program);
+  const moves = MOVERS.has(program);
+  found.moves ||= moves;
   const wrapped = first?.literal ? unwrap(program, args, redirects) : undefined;
   if (wrapped?.unclear !== undefined) found.unclear ??= wrapped.unclear;
   if (wrapped && depth >= MAX_WRAPPERS) {
@@ -86,6 +89,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     ...plainForms(words, program),
     redirects: [...redirects, ...teeFiles(program, args)],
     ...(escape && { escape }),
+    moves,
     inert:
       !escape &&
       assignments.length === 0 &&
