@@ -305,6 +305,10 @@ describe("commands", () => {
     "cat - <<EOF''\nx\\\nEOF\ntouch owned\nEOF",
     "cat - <<EOF$''\nx\\\nEOF\ntouch owned\nEOF",
     'cat - <<-EOF""\nx\\\nEOF\ntouch owned\nEOF',
+    // Our own: bash expands what follows ">&" twice, also where it is quoted.
+    "echo x >&'$(touch owned)'",
+    'echo x >&"\\$(touch owned)"',
+    "echo x >&\\$\\(touch\\ owned\\)",
     // Our own: braces around a pattern, files that a pattern finds, an empty script.
     "find {-exec,touch,owned,\\;,-name,x*}",
     "git log {--output=owned,x*}",
