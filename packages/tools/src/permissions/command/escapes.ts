@@ -109,12 +109,14 @@ const RUNNERS = new Set(
 const CHANGERS = new Set(
   (
     ". source alias unalias hash enable trap set shopt export declare typeset local readonly " +
-    "let read mapfile readarray getopts bind complete fc"
+    "let read mapfile readarray getopts unset wait bind complete compgen compopt fc"
   ).split(" "),
 );
 
 /** Of these, such as may stand for another command from then on, or run one. */
-const RUNNING_CHANGERS = new Set(". source alias hash enable trap bind complete fc".split(" "));
+const RUNNING_CHANGERS = new Set(
+  ". source alias hash enable trap bind complete compgen fc".split(" "),
+);
 
 const SED_PLAIN =
   /^(?:(?:\d+|\$)(?:,(?:\d+|\$))?[pdq=](?:;|$))+$|^(?:\d+|\$)?(?:,(?:\d+|\$))?s([/|,#])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*$/;

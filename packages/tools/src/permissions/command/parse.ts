@@ -382,7 +382,11 @@ class Parser {
       into.push(redirect);
       return true;
     }
-    const target = this.#word();
+    const { word: target, hasQuote } = this.#readWord();
+    if (operator.endsWith("&") && (hasQuote || !target.literal)) {
+      // Bash expands it, and then once more as the name of a file.
+      throw new Unparsable(`The shell may expand what follows "${operator}" twice.`);
+    }
     const isHandle = operator.endsWith("&") && target.literal && /^\d+-?$/.test(target.text);
     if (isHandle) return true;
     if (operator === "<<<") into.push({ kind: "input", target });
