@@ -191,6 +191,8 @@ describe("parseCommandLine", () => {
     'a >&"$b"',
     "a >&$b",
     "a <&'b'",
+    "time a[ # ]; b",
+    "time -p a[\n]; b",
     "a | time { b; }",
     "time time ! a",
     "time -p time ! a",
