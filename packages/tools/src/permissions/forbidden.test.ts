@@ -183,6 +183,11 @@ const DENIED = [
   "git submodule foreach 'rm x'",
   "git rebase -x 'rm x' main",
   "git rebase --exec='rm x' main",
+  "awk '{ print | \"rm x\" }' y",
+  "nc -e /bin/rm host 1",
+  "sed 's/a/rm x/e' y",
+  "git -c core.pager='rm x' log",
+  "compgen -W '$(rm x)'",
   "readarray -C 'rm x' -c 1 a < b",
   "mapfile -C 'rm x' -c 1 a < b",
   "complete -C 'rm x' y",
@@ -218,7 +223,6 @@ const ASKED = [
   "hash -p /bin/rm z; z x",
   "enable -f ./rm.so rm",
   "bind -x '\"a\": rm x'",
-  "compgen -W '$(rm x)'",
   "fc -s rm",
   "let 'a[$(rm x)]=1'",
   "declare 'a[$(rm x)]=1'",
@@ -242,7 +246,6 @@ const ASKED = [
   "sort --compress-program=rm y",
   "rg --pre rm y",
   "git -c alias.z='!rm x' z",
-  "git -c core.pager='rm x' log",
   "git config alias.z '!rm x'",
   "git grep -O'rm x' y",
   "GIT_PAGER='rm x' git log",
@@ -250,9 +253,8 @@ const ASKED = [
   "EDITOR='rm x' crontab -e",
   "BASH_ENV=<(echo rm x) bash y",
   "awk 'BEGIN { system(\"rm x\") }'",
-  "awk '{ print | \"rm x\" }' y",
   "sed '1e rm x' y",
-  "sed 's/a/rm x/e' y",
+  "sed -i '1e rm x' y",
   "perl -e 'system(\"rm x\")'",
   "perl -e 'exec qw(rm x)'",
   "python3 -c 'import os; os.system(\"rm x\")'",
@@ -270,7 +272,6 @@ const ASKED = [
   "sqlite3 a '.shell rm x'",
   "psql -c '\\! rm x'",
   "socat - exec:'rm x'",
-  "nc -e /bin/rm host 1",
   "poetry run rm x",
   "uv run rm x",
   "bundle exec rm x",
@@ -335,7 +336,7 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt(body)).toBe("asked");
     expect(await attempt("echo 'import os; os.system(\"rm x\")' | python3")).toBe("asked");
     const publish = ["shell(npm publish*)"];
-    expect(await attempt("python3 -c 'run([\"npm\", \"publish\"])'", publish)).toBe("asked");
+    expect(await attempt('python3 -c \'run(["npm", "publish"])\'', publish)).toBe("asked");
     expect(await attempt("ssh host npm publish --tag x", publish)).toBe("denied");
     expect(await attempt("some-wrapper npm publish", publish)).toBe("asked");
     expect(await attempt("some-wrapper npm pack", publish)).toBe("ran");

@@ -308,7 +308,7 @@ class Guard {
       if (mode === "full" && permission) return permission;
       return ask("It would run outside of the sandbox.");
     }
-    if (mode === "full") return this.#evaluateFull(subject);
+    if (mode === "full") return evaluateFull(subject, rules);
     if (access?.destructive) return ask("It cannot be undone.");
     if (kind === "none" || kind === "read" || kind === "agent") {
       return allow(`In every mode "${kind}" is allowed.`);
@@ -322,24 +322,17 @@ class Guard {
     return ask(explainQuestion(inspected, mode));
   }
 
-  #evaluateFull({ commands }: Subject): Verdict {
-    const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
-    if (unclear !== undefined && this.#rules.forbidsCommands) {
-      return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
-    }
-    return allow('In mode "full" it is allowed.');
-  }
-
   /** What rules allow: the call, and the files that the shell itself would open for it. */
   #permission(inspected: InspectedCall, mode: PermissionMode, rules: Rules): Verdict | undefined {
     const { subject, files, sandboxed, advice } = inspected;
     const isHidden = subject.commands.some(({ unclear }) => unclear !== undefined);
+    const isSuspect = rules.suspicion(subject) !== undefined;
     if (advice?.effect === "allow") {
       // What cannot be taken apart may be what a rule forbids.
-      return isHidden && rules.forbidsCommands ? undefined : advice;
+      return (isHidden && rules.forbidsCommands) || isSuspect ? undefined : advice;
     }
     const exact = subject.kind === "run" && !sandboxed;
-    const found = rules.permission(subject, exact);
+    const found = rules.permission(subject, exact, isSuspect);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
       return file.kind === "read" || mode === "auto-edit" || rules.permission(file);
@@ -491,6 +484,14 @@ async function findOpenedFiles(
   return files;
 }
 
+function evaluateFull(subject: Subject, rules: Rules): Verdict {
+  const unclear = subject.commands.find((line) => line.unclear !== undefined)?.unclear;
+  if (unclear !== undefined && rules.forbidsCommands) {
+    return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
+  }
+  return rules.suspicion(subject) ?? allow('In mode "full" it is allowed.');
+}
+
 /** A folder as the model wrote it, for a tool that does not say where it leads. */
 function normalizeFolder(path: string): string {
   return posix.join(path.replaceAll("\\", "/"), ".").replace(/(?<=.)\/$/, "");
@@ -515,7 +516,7 @@ function explainQuestion(
   const base = `In mode "${mode}" ${kind === undefined ? `"${subject.tool}"` : `"${kind}"`} is asked about.`;
   if (kind !== "run") return base;
   const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
-  const escape = commands.flatMap(({ parts }) => parts).find((part) => part.escape)?.escape?.why;
+  const escape = commands.flatMap(({ parts }) => parts).flatMap(({ escapes }) => escapes)[0]?.why;
   const file = files.find((each) => !each.subject)?.shown;
   return [
     base,

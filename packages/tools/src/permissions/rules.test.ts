@@ -100,6 +100,9 @@ describe("Rules", () => {
     expect(says({ allow: ["shell(sed *)"] }, run("sed -i s/a/b/ x"))).toBe("nothing");
     expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i s/a/b/ x"))).toBe("allow");
     expect(says({ allow: ["shell(sed -i s/a/b/ x)"] }, run("sed -i s/a/b/ x"))).toBe("allow");
+    expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i '1e touch P' x"))).toBe("nothing");
+    expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i -f y x"))).toBe("nothing");
+    expect(says({ allow: ["shell(curl -o *)"] }, run("curl -o a -K b"))).toBe("nothing");
     expect(says({ allow: ["shell(*)"] }, run("ssh host"))).toBe("nothing");
     expect(says({ allow: ["shell(ssh host*)"] }, run("ssh host ls"))).toBe("allow");
   });

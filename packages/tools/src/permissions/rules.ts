@@ -135,19 +135,37 @@ export class Rules {
 
   /**
    * Which rules allow all of a call, if they do. `exact`: only those without wildcards
-   * count, which name the one thing that they allow.
+   * count, which name the one thing that they allow. `named`: only those with a pattern.
    */
-  permission(subject: Subject, exact = false): Verdict | undefined {
+  permission(subject: Subject, exact = false, named = false): Verdict | undefined {
     const rules = this.#rules.filter(
       (rule) =>
         rule.effect === "allow" &&
         concerns(rule, subject) &&
         (rule.unsandboxed || !subject.unsandboxed) &&
-        (isExact(rule) || !exact),
+        (isExact(rule) || !exact) &&
+        (rule.pattern !== undefined || !named),
     );
     const used = allowing(rules, subject);
     if (!used) return undefined;
     return { effect: "allow", reason: `Allowed by ${[...used].map(quoted).join(" and ")}.` };
+  }
+
+  /**
+   * Why a command may be one that a rule forbids or wants asked about, though it does not look
+   * like it: what it runs is not looked into, or it names such a command.
+   */
+  suspicion(subject: Subject): Verdict | undefined {
+    for (const rule of this.#rules) {
+      const { effect, pattern, unsandboxed } = rule;
+      if (effect === "allow" || pattern === undefined || !concerns(rule, subject)) continue;
+      if (unsandboxed && !subject.unsandboxed) continue;
+      const why = suspect(pattern, subject.commands);
+      if (why !== undefined) {
+        return { effect: "ask", reason: `${why} The rule "${rule.source}" may concern it.` };
+      }
+    }
+    return undefined;
   }
 
   /** Whether a rule forbids certain commands: what is unclear may then be one of them. */
@@ -331,12 +349,39 @@ function hitsCommands(
   commands: readonly CommandParts[],
 ): string | undefined {
   const parts = commands.flatMap((line) => line.parts);
-  if (parts.some(({ text, plain }) => [text, ...plain].some(matchesText))) return "surely";
+  const isMeant = ({ text, plain, guesses }: CommandPart): boolean =>
+    [text, ...plain, ...guesses].some(matchesText);
+  if (parts.some(isMeant)) return "surely";
   const [fixed = ""] = pattern.split("*", 1);
   const open = parts.find(({ known }) =>
     known?.some((start) => start.startsWith(fixed) || fixed.startsWith(start)),
   );
   return open && `A part of "${open.text}" is not known before it runs.`;
+}
+
+/** Why lines may run what a pattern is about, if they may. */
+function suspect(pattern: string, lines: readonly CommandParts[]): string | undefined {
+  const parts = lines.flatMap((line) => line.parts);
+  const hidden = parts.flatMap(({ escapes }) => escapes).find(({ runs }) => runs);
+  if (hidden) return `${hidden.why}.`;
+  const mentions = mentionOf(pattern);
+  const runsText = parts.some((part) => part.runsText);
+  const named = parts.find(
+    ({ hints = "", passesOn = "" }) =>
+      mentions?.test(hints) || (runsText && mentions?.test(passesOn)),
+  );
+  return named && `"${named.text}" may run what it names.`;
+}
+
+/** Finds the fixed beginning of a pattern in a text of any language: `"git", "push"`. */
+function mentionOf(pattern: string): RegExp | undefined {
+  const [fixed = ""] = pattern.split("*", 1);
+  const words = fixed.split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return undefined;
+  const isWhole = fixed === pattern || /\s$/.test(fixed);
+  return new RegExp(
+    `(?<![\\w.-])${words.map(escaped).join("\\W+")}${isWhole ? "(?![\\w.-])" : ""}`,
+  );
 }
 
 /** The rules that allow all of a call together; nothing if something is left. */
@@ -369,12 +414,16 @@ function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undef
   return all.every((target) => isAllowed((rule) => matches(rule, target))) ? used : undefined;
 }
 
-function allowsPart({ pattern, matchesText }: Rule, { text, shape, escape }: CommandPart): boolean {
+function allowsPart(
+  { pattern, matchesText }: Rule,
+  { text, shape, escapes }: CommandPart,
+): boolean {
   if (pattern === undefined) return true;
   // A rule with a wildcard may have the very text of a pattern of files, and means it.
   if (pattern !== text && !matchesText(shape)) return false;
-  const isExact = pattern === text && !pattern.includes("*");
-  return escape === undefined || isExact || pattern.split(/[\s*]+/).includes(escape.word);
+  if (pattern === text && !pattern.includes("*")) return true;
+  const named = pattern.split(/[\s*]+/);
+  return escapes.every(({ word }) => named.includes(word));
 }
 
 /** Whether a rule that allows a part does so where the part runs. */

@@ -10,42 +10,51 @@ export interface Escape {
 }
 
 /**
- * What an argument makes of a program that is harmless by its name: one that runs another
+ * What arguments make of a program that is harmless by its name: one that runs another
  * program, or writes where it goes unnoticed. `program` is its bare name, `args` what follows.
  * A table of what is known, so it is no proof: it makes rules for such programs ask.
  */
-export function findEscape(program: string, args: readonly Word[]): Escape | undefined {
+export function findEscapes(program: string, args: readonly Word[]): Escape[] {
   if (RUNNERS.has(program)) {
-    return { word: program, why: `"${program}" runs what it is given`, runs: true };
+    return [{ word: program, why: `"${program}" runs what it is given`, runs: true }];
   }
   if (CHANGERS.has(program)) {
     const runs = RUNNING_CHANGERS.has(program) || args.some(({ text }) => /[[`]|^-C/.test(text));
-    return { word: program, why: `"${program}" may change what later commands mean`, runs };
+    return [{ word: program, why: `"${program}" may change what later commands mean`, runs }];
   }
   const known = PROGRAMS.get(program);
-  if (!known) return undefined;
+  if (!known) return [];
+  const escapes: Escape[] = [];
   for (const [index, { text, literal, prefix }] of args.entries()) {
     if (!literal) {
       // A pattern of files begins as it begins. What a variable holds may be several words.
       const isPattern = !/[$`]/.test(text);
       if (isPattern && prefix !== "" && !prefix.startsWith("-")) continue;
       const why = `"${text}" may turn out to be an option of "${program}"`;
-      return { word: text, why, runs: false };
+      escapes.push({ word: text, why, runs: false });
+      continue;
     }
     // Behind an option it may be its value, and options go on.
     const mayBeValue = args[index - 1]?.text.startsWith("-") ?? false;
     if (text === "--" && program !== "find" && !mayBeValue) break;
     if (!optionEscapes(text, known)) continue;
-    return {
+    escapes.push({
       word: parseOptionName(text),
       why: `"${program} ${parseOptionName(text)}" can run or write other things`,
       runs: optionRuns(text, known),
-    };
+    });
   }
   const word = known.script?.(args);
-  if (word === undefined) return undefined;
-  const why = `"${program}" may run or write something there`;
-  return { word: word === "" ? program : word, why, runs: known.interprets !== true };
+  if (word !== undefined && !escapes.some((escape) => escape.word === parseOptionName(word))) {
+    const why = `"${program}" may run or write something there`;
+    escapes.push({ word: word === "" ? program : word, why, runs: known.interprets !== true });
+  }
+  return escapes;
+}
+
+/** Whether a program runs what it is given, whichever options it has. */
+export function runsArguments(program: string): boolean {
+  return RUNNERS.has(program);
 }
 
 interface Program {
@@ -149,6 +158,7 @@ function sedScript(args: readonly Word[]): string | undefined {
     }
     if (SED_FLAGS.has(text) || /^-[nErsuz]+$/.test(text)) continue;
     const attached = /^(?:--expression=|-[nErsuz]*e)(.*)$/s.exec(text)?.[1];
+    if (attached === undefined && /^-[nErsuz]*i|^--in-place/.test(text)) continue;
     if (attached === undefined && text !== "--expression") return text;
     const script = attached ? { ...word, text: attached } : args[++at];
     if (script) scripts.push(script);

@@ -116,11 +116,11 @@ function listTargets(commands: readonly SimpleCommand[]): Word[] {
 /** Whether a command, up to the first word that is not known, is the one that was run. */
 function couldBe(run: readonly string[], words: readonly Word[]): boolean {
   // What it runs is found out elsewhere: it may be a program.
-  if (words[0]?.text === "time" && run[0] !== "time") {
+  if (words[0]?.text === "time") {
     const program = words.findIndex(
       ({ text }, index) => index > 0 && !/^\w+\+?=|^(?:-p|--)$/.test(text),
     );
-    return program > 0 && couldBe(run, words.slice(program));
+    if (program > 0 && couldBe(run, words.slice(program))) return true;
   }
   for (const [index, { text, literal, prefix }] of words.entries()) {
     const ran = run[index];

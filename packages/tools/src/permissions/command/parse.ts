@@ -21,6 +21,8 @@ export interface Redirect {
   target: Word;
   /** The text of a here-document in which nothing is expanded. */
   body?: string;
+  /** The text of a here-document as it was written. */
+  written?: string;
 }
 
 /** What is left of a command line when all of its structure is taken apart. */
@@ -314,6 +316,8 @@ class Parser {
   #simple(): void {
     const command: SimpleCommand = { assignments: [], words: [], redirects: [] };
     let declares = false;
+    // Behind "time", which is a keyword itself, a command begins as well.
+    let begins = true;
     for (;;) {
       this.#skipBlanks();
       if (this.#redirect(command.redirects)) continue;
@@ -324,7 +328,7 @@ class Parser {
         return this.#function();
       }
       // Up to its "]" nothing means what it means elsewhere, not even a blank or a comment.
-      if ((declares || command.words.length === 0) && this.#looksAt(SUBSCRIPT)) {
+      if ((declares || begins) && this.#looksAt(SUBSCRIPT)) {
         throw new Unparsable("It calculates the place in a list.");
       }
       const { word, plain, hasQuote } = this.#readWord();
@@ -348,6 +352,7 @@ class Parser {
       ) {
         throw new Unparsable(`There is an unexpected "${word.text}".`);
       }
+      begins &&= TIMES.has(word.text);
       declares ||= DECLARATIONS.has(word.text);
       command.words.push(word);
     }
@@ -707,6 +712,7 @@ class Parser {
       lines.push(line);
     }
     const body = lines.join("\n");
+    redirect.written = body;
     if (quoted || !/[$`\\]/.test(body)) redirect.body = body;
     else new Parser(body, this.#found, this.#depth + 1).#doubleQuoted(new Value(), "");
   }

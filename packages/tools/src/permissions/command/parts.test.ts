@@ -143,7 +143,7 @@ describe("commandParts", () => {
   ])("knows that there is more to %j", (line) => {
     const { parts, unclear } = commandParts(line);
     expect(unclear).toBeUndefined();
-    expect(parts.some(({ escape }) => escape !== undefined)).toBe(true);
+    expect(parts.some(({ escapes }) => escapes.length > 0)).toBe(true);
   });
 
   it.each([
@@ -170,7 +170,7 @@ describe("commandParts", () => {
   ])("finds nothing more to %j", (line) => {
     const { parts, unclear } = commandParts(line);
     expect(unclear).toBeUndefined();
-    expect(parts.filter(({ escape }) => escape !== undefined)).toEqual([]);
+    expect(parts.flatMap(({ escapes }) => escapes)).toEqual([]);
   });
 
   it("takes what tee writes for a redirection", () => {

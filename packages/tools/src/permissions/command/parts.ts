@@ -1,4 +1,4 @@
-import { type Escape, findEscape } from "./escapes.ts";
+import { type Escape, findEscapes, runsArguments } from "./escapes.ts";
 import { parseCommandLine, type Redirect, type SimpleCommand, type Word } from "./parse.ts";
 
 /** A longer command line is asked about, whatever rules allow. */
@@ -18,9 +18,17 @@ export interface CommandPart {
   plain: readonly string[];
   /** What each of `plain` surely begins with, where a word is not known. */
   known?: readonly string[];
+  /** What it may run of what it is given: for rules that forbid, in the form of `plain`. */
+  guesses: readonly string[];
+  /** What is written in it, of which it may make a command in its own way. */
+  hints?: string;
+  /** What is written in it and goes elsewhere: to a file, or to the next command. */
+  passesOn?: string;
+  /** It runs a file, or what it reads. */
+  runsText: boolean;
   redirects: readonly Redirect[];
-  /** It can do more than it seems to. */
-  escape?: Escape;
+  /** How it can do more than it seems to. */
+  escapes: readonly Escape[];
   /** It does nothing by itself: no rule is needed. */
   inert: boolean;
   /** It changes the folder that later parts run in. */
@@ -82,21 +90,87 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     }
     if (wrapped?.script !== undefined) addScript(found, wrapped.script, depth + 1);
   }
-  const escape = first?.literal && !wrapped ? findEscape(program, args) : undefined;
+  const escapes = first?.literal && !wrapped ? findEscapes(program, args) : [];
+  const runs = escapes.some((escape) => escape.runs);
+  const isGuessed = runs || (wrapped?.unclear !== undefined && WRAPPERS.has(program));
+  const texts = [...assignments, ...args].map(({ text }) => text);
+  const inputs = redirects.flatMap(({ kind, target, written: body }) =>
+    kind === "input" ? [body ?? target.text] : [],
+  );
+  const isQuiet = !runs && !wrapped && assignments.length === 0 && QUIET.has(program);
+  const named = SUBCOMMANDS.has(program) && assignments.length === 0 ? texts.slice(1) : texts;
   found.parts.push({
     text: [...assignments, ...words].map(written).join(" "),
     shape: [...assignments, ...words].map(shapeOf).join(" "),
     ...plainForms(words, program),
+    guesses: isGuessed && depth < MAX_WRAPPERS ? guessCommands(program, args, depth) : [],
+    ...(!isQuiet && !wrapped && { hints: [...named, ...inputs].join("\n") }),
+    ...(isQuiet && { passesOn: [...texts, ...inputs].join("\n") }),
+    runsText:
+      escapes.some(({ word }) => word === "-") ||
+      (!wrapped && SHELLS.has(program) && args.length > 0) ||
+      (first?.text.includes("/") ?? false),
     redirects: [...redirects, ...teeFiles(program, args)],
-    ...(escape && { escape }),
+    escapes,
     moves,
     inert:
-      !escape &&
+      escapes.length === 0 &&
       assignments.length === 0 &&
       (words.length === 0 ||
         wrapped?.alone === false ||
         (INERT.has(program) && first?.text === program)),
   });
+}
+
+/** Print, compare or move what they are given, and never run it. */
+const QUIET = new Set(
+  (
+    "echo printf cat ls head tail wc grep egrep fgrep rg ag cut paste tr sort uniq shuf diff cmp comm " +
+    "join test [ [[ true false : cd pushd popd pwd mkdir rmdir touch cp mv ln chmod chown stat file " +
+    "du df date basename dirname realpath readlink which type whereis jq tee sed awk gawk git sleep " +
+    "seq exit return break continue set shopt export declare local readonly curl wget tree column " +
+    "fold fmt nl rev tac sha256sum md5sum base64 xxd od strings find fd"
+  ).split(" "),
+);
+
+/** The word behind them is a command of their own. */
+const SUBCOMMANDS = new Set(
+  (
+    "npm yarn pnpm bun cargo go pip pip3 uv poetry gem bundle composer dotnet gh hub glab hg svn jj " +
+    "apt apt-get brew dnf yum pacman apk snap flatpak aws gcloud az terraform helm heroku fly"
+  ).split(" "),
+);
+
+/** Behind which of its words a program expects the command that it runs. Others: from the first on. */
+const COMMAND_BEHIND: ReadonlyMap<string, RegExp> = new Map([
+  ["git", /^run$/],
+  ...["npm", "pnpm", "yarn"].map((name): [string, RegExp] => [name, /^(?:exec|x|dlx|--)$/]),
+  ...["docker", "podman", "kubectl"].map((name): [string, RegExp] => [name, /^(?:run|exec|--)$/]),
+]);
+
+/** Of many arguments only these are tried as the beginning of a command. */
+const MAX_GUESSES = 100;
+
+/** What a program may run of its arguments: each of them may begin a command, or be a script. */
+function guessCommands(program: string, args: readonly Word[], depth: number): string[] {
+  const texts = args.map(({ text }) => text);
+  const behind = COMMAND_BEHIND.get(program);
+  const isRunner = runsArguments(program) || WRAPPERS.has(program);
+  const before = behind ? texts.findIndex((text) => behind.test(text)) : -1;
+  const from = (behind && before >= 0) || (!behind && isRunner) ? before + 1 : texts.length;
+  const tails = texts
+    .slice(from, from + MAX_GUESSES)
+    .map((name, index) => [baseName(name), ...texts.slice(from + index + 1)].join(" "));
+  const scripts = texts
+    .map((text) => text.replace(/^-{0,2}[\w.-]+=/, ""))
+    .filter((text) => /\s/.test(text))
+    .slice(0, MAX_GUESSES)
+    .flatMap((script) => {
+      const inner: CommandParts = { parts: [], moves: false, steps: 0 };
+      addScript(inner, script, depth + 1);
+      return inner.parts.flatMap(({ plain, guesses }) => [...plain, ...guesses]);
+    });
+  return [...tails, ...scripts];
 }
 
 /** The forms that a forbidding rule is matched with, and what is known of them. */
