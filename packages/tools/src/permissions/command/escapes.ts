@@ -225,8 +225,8 @@ function gitCommand(args: readonly Word[]): string | undefined {
 
 /** Options of tar may stand without their dash. */
 function tarLetters(args: readonly Word[]): string | undefined {
-  const [{ text = "", literal = true } = {}] = args;
-  return !literal || /^[A-Za-z]*[IF]/.test(text) ? text : undefined;
+  const [first] = args;
+  return first && (!first.literal || /^[A-Za-z]*[IF]/.test(first.text)) ? first.text : undefined;
 }
 
 /** Without a file they run what they read. */
