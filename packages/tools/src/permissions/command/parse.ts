@@ -352,6 +352,9 @@ class Parser {
       ) {
         throw new Unparsable(`There is an unexpected "${word.text}".`);
       }
+      if (begins && hasQuote && command.words.length > 0 && isPrelude(word.text)) {
+        throw new Unparsable(`It is unclear what "${word.text}" is behind "time".`);
+      }
       begins &&= TIMES.has(word.text);
       declares ||= DECLARATIONS.has(word.text);
       command.words.push(word);
@@ -843,6 +846,11 @@ function goesOn(line: string): boolean {
   let from = line.length;
   while (line[from - 1] === "\\") from--;
   return (line.length - from) % 2 === 1;
+}
+
+/** What "time" takes for its own unless it is quoted, and may stand before a command. */
+function isPrelude(word: string): boolean {
+  return TIMES.has(word) || ASSIGNMENT.test(word);
 }
 
 function isKeyword(word: string): boolean {

@@ -148,7 +148,7 @@ const COMMAND_BEHIND: ReadonlyMap<string, RegExp> = new Map([
   ...["docker", "podman", "kubectl"].map((name): [string, RegExp] => [name, /^(?:run|exec|--)$/]),
 ]);
 
-/** Of many arguments only these are tried as the beginning of a command. */
+/** Of many arguments only these are tried as the beginning of a command, and as its words. */
 const MAX_GUESSES = 100;
 
 /** What a program may run of its arguments: each of them may begin a command, or be a script. */
@@ -160,7 +160,9 @@ function guessCommands(program: string, args: readonly Word[], depth: number): s
   const from = (behind && before >= 0) || (!behind && isRunner) ? before + 1 : texts.length;
   const tails = texts
     .slice(from, from + MAX_GUESSES)
-    .map((name, index) => [baseName(name), ...texts.slice(from + index + 1)].join(" "));
+    .map((name, index) =>
+      [baseName(name), ...texts.slice(from + index + 1, from + index + MAX_GUESSES)].join(" "),
+    );
   const scripts = texts
     .map((text) => text.replace(/^-{0,2}[\w.-]+=/, ""))
     .filter((text) => /\s/.test(text))
