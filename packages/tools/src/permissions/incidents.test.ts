@@ -309,6 +309,8 @@ describe("commands", () => {
     "echo x >&'$(touch owned)'",
     'echo x >&"\\$(touch owned)"',
     "echo x >&\\$\\(touch\\ owned\\)",
+    // Our own: bash 5.2 loses a ";" behind a here-document in a substitution.
+    "echo $(cat - <<E\nE\nfind . ;test -exec touch owned \\;)",
     // Our own: braces around a pattern, files that a pattern finds, an empty script.
     "find {-exec,touch,owned,\\;,-name,x*}",
     "git log {--output=owned,x*}",

@@ -78,6 +78,7 @@ describe("parseCommandLine", () => {
         ["a", "<`b 'c\\\nd'`>"],
       ],
     ],
+    ["a \"$(b <<'E'\nx\nE\n)\"; c", [["b"], ["a", "<\"$(b <<'E'\nx\nE\n)\">"], ["c"]]],
     ["a <(b) >(c)", [["b"], ["c"], ["a", "<<(b)>", "<>(c)>"]]],
     ["a ${x:-$(b)}", [["b"], ["a", "<${x:-$(b)}>"]]],
     ["X=$(a) b", [["a"], ["b"]]],
@@ -92,6 +93,7 @@ describe("parseCommandLine", () => {
     const found = listCommands(text);
     expect(found).toHaveLength(commands.length);
     expect(found).toEqual(expect.arrayContaining(commands));
+    expect(findUnclear(text)).toBeUndefined();
   });
 
   it.each([`EOF""`, "EOF''", `""EOF`, `E""OF`, "E\\OF", "'EOF'", `"EOF"`, `EOF""''`, "EO\\\nF''"])(
@@ -191,6 +193,9 @@ describe("parseCommandLine", () => {
     'a >&"$b"',
     "a >&$b",
     "a <&'b'",
+    "a $(b <<E\nE\nc d;e)",
+    "a <(b <<E\nE\nc d;e)",
+    'a "$({ b <<E; } &&\nE\nc d;e)"',
     "time a[ # ]; b",
     "time -\\p a",
     "time x''=1 a",
