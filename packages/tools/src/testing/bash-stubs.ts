@@ -50,7 +50,7 @@ export async function runWithStubs(lines: readonly string[], folder: string): Pr
   for (const name of FILE_NAMES) writeFileSync(join(folder, name), "");
   const child = spawn("bash", ["--norc", "--noprofile", "-c", DRIVER, "bash", ...lines], {
     cwd: folder,
-    stdio: ["ignore", "ignore", "inherit", "pipe"],
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
     env: { PATH: process.env["PATH"], STUBS: STUB_NAMES.join(" "), LC_ALL: "C.UTF-8" },
     timeout: BATCH_TIMEOUT_MS,
   });

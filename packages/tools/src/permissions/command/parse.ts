@@ -124,6 +124,9 @@ class Parser {
   #pending: HereDocument[] = [];
   /** The command that begins here gets the output of another one, or may do so. */
   #isPiped = false;
+  #substitutions = 0;
+  /** A here-document has ended in the substitution that is open. */
+  #isBehindDocument = false;
   /** Substitutions that are open while a here-document around them waits for its text. */
   #waitingOutside = 0;
 
@@ -166,6 +169,8 @@ class Parser {
 
   #command(keyword: string): void {
     this.#nested(() => {
+      // Bash rewrites what is in a substitution before it runs it and may lose the next ";".
+      if (this.#isBehindDocument) this.#doubt("A command follows a here-document in it.");
       if (this.#looksAt(TIMED_NOT)) this.#doubt('It is unclear what "time !" is here.');
       if (this.#match(TIMED) !== "") {
         // There it is a program, and what follows are its arguments.
@@ -539,12 +544,17 @@ class Parser {
   #substitution(): void {
     this.#nested(() => {
       const outside = this.#pending;
+      const wasBehind = this.#isBehindDocument;
       this.#pending = [];
+      this.#isBehindDocument = false;
+      this.#substitutions++;
       if (outside.length > 0) this.#waitingOutside++;
       this.#listUntil(")");
       if (this.#pending.length > 0) throw new Unparsable("A here-document has no text.");
       if (outside.length > 0) this.#waitingOutside--;
       this.#pending = outside;
+      this.#isBehindDocument = wasBehind;
+      this.#substitutions--;
     });
   }
 
@@ -701,6 +711,7 @@ class Parser {
 
   #hereDocument({ redirect, end, quoted, stripTabs }: HereDocument): void {
     const lines: string[] = [];
+    this.#isBehindDocument = this.#substitutions > 0;
     for (;;) {
       if (this.#at >= this.#text.length) throw new Unparsable(`The here-document has no "${end}".`);
       let line = "";
