@@ -311,6 +311,10 @@ describe("commands", () => {
     "echo x >&\\$\\(touch\\ owned\\)",
     // Our own: bash 5.2 loses a ";" behind a here-document in a substitution.
     "echo $(cat - <<E\nE\nfind . ;test -exec touch owned \\;)",
+    // Our own: backquotes join lines before quotes count; "time" is a keyword.
+    "echo `cat - <<'E'\nE\\\n\ntouch owned\nE\n`",
+    "time a[ # ]; touch owned",
+    "time time ! touch owned",
     // Our own: braces around a pattern, files that a pattern finds, an empty script.
     "find {-exec,touch,owned,\\;,-name,x*}",
     "git log {--output=owned,x*}",
