@@ -364,7 +364,7 @@ function suspect(pattern: string, lines: readonly CommandParts[]): string | unde
   const parts = lines.flatMap((line) => line.parts);
   const hidden = parts.flatMap(({ escapes }) => escapes).find(({ runs }) => runs);
   if (hidden) return `${hidden.why}.`;
-  const mentions = mentionOf(pattern);
+  const mentions = createMention(pattern);
   const runsText = parts.some((part) => part.runsText);
   const named = parts.find(
     ({ hints = "", passesOn = "" }) =>
@@ -374,7 +374,7 @@ function suspect(pattern: string, lines: readonly CommandParts[]): string | unde
 }
 
 /** Finds the fixed beginning of a pattern in a text of any language: `"git", "push"`. */
-function mentionOf(pattern: string): RegExp | undefined {
+function createMention(pattern: string): RegExp | undefined {
   const [fixed = ""] = pattern.split("*", 1);
   const words = fixed.split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return undefined;

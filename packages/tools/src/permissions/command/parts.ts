@@ -101,7 +101,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   const named = SUBCOMMANDS.has(program) && assignments.length === 0 ? texts.slice(1) : texts;
   found.parts.push({
     text: [...assignments, ...words].map(written).join(" "),
-    shape: [...assignments, ...words].map(shapeOf).join(" "),
+    shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),
     guesses: isGuessed && depth < MAX_WRAPPERS ? guessCommands(program, args, depth) : [],
     ...(!isQuiet && !wrapped && { hints: [...named, ...inputs].join("\n") }),
@@ -200,7 +200,7 @@ function written({ text, literal }: Word): string {
 const OPEN = "\0";
 
 /** A word for rules that allow: what it expands to may be anything behind its beginning. */
-function shapeOf(word: Word): string {
+function describeShape(word: Word): string {
   if (word.literal) return written(word);
   return /^[\w@%+=:,./-]*$/.test(word.prefix) ? `${word.prefix}${OPEN}` : OPEN;
 }
