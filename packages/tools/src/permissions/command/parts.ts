@@ -286,7 +286,10 @@ function unwrap(
     case "eval":
       return unwrapText(program, args);
     case "trap":
-      return { ...unwrapText(program, args.slice(0, 1)), alone: true };
+      return {
+        ...unwrapText(program, args.slice(args[0]?.text === "--" ? 1 : 0).slice(0, 1)),
+        alone: true,
+      };
     case "watch": {
       const inner = unwrapOptions(program, { flags: "bcdegtwx", valued: "n" }, args);
       const text = unwrapText(program, inner?.commands?.[0] ?? []);
@@ -377,12 +380,14 @@ function unwrapShell(
     // Each "o" takes the name of an option along.
     at += text.replace(/[^oO]/g, "").length;
   }
+  // Ends the options, as "--" does.
+  if (args[at]?.text === "-") at++;
   const next = args[at];
   if (letters.includes("c") && next) {
     const text = unwrapText(program, [next]);
     return { ...text, unclear: strange ?? text.unclear };
   }
-  if (next && !letters.includes("s")) {
+  if (next && !letters.includes("s") && !/^\/(?:dev|proc)\//.test(next.text)) {
     return strange === undefined ? undefined : { unclear: strange, alone: true };
   }
   const input = redirects.findLast(({ kind }) => kind === "input");
