@@ -38,7 +38,7 @@ export function createLine(next: Random, serial: number): string {
   const kind = next();
   if (kind < 0.15) return writer.soup();
   if (kind < 0.35) return writer.guarded();
-  if (kind < 0.45) return writer.documents();
+  if (kind < 0.47) return writer.documents();
   const line = writer.script();
   return kind < 0.7 ? line : writer.mutate(line);
 }
@@ -347,6 +347,8 @@ class LineWriter {
       this.#pick([
         "text",
         "x\\",
+        `x\\\n${mark}`,
+        `x\\\n${mark}\n${name}`,
         "x\\\\",
         "\\",
         mark,

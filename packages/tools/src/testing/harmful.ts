@@ -10,7 +10,7 @@ const HARM: ReadonlyMap<string, (args: readonly string[]) => boolean> = new Map(
   ],
   ["git", isHarmfulGit],
   ["sed", isHarmfulSed],
-  ["sort", (args) => someOption(args, "kSTto", /^-[^k]*o|^--o/)],
+  ["sort", (args) => someOption(args, "kSTto", /^-(?:[^-k][^k]*)?o|^--o/)],
   [
     "tar",
     (args) => /^[a-z]*I/.test(args[0] ?? "") || someOption(args, "CfI", /^--to-command|^-[xc]*I/),

@@ -247,6 +247,7 @@ describe("parseCommandLine", () => {
     expect(command?.assignments.map(({ text }) => text)).toEqual(["A=1", 'B="$x"']);
     expect(command?.words.map(({ text }) => text)).toEqual(["c", "D=2"]);
     expect(listCommands('"A"=1')).toEqual([["A=1"]]);
+    expect(listCommands("A+\\\n={b,c} d")).toEqual([["d"]]);
   });
 
   it("looks at each character a bounded number of times", { tags: "long" }, () => {

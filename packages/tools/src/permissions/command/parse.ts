@@ -338,7 +338,7 @@ class Parser {
       }
       const { word, plain, hasQuote } = this.#readWord();
       const isUnquoted = !hasQuote && plain === word.text.length;
-      const assignment = command.words.length === 0 ? ASSIGNMENT.exec(word.text) : null;
+      const assignment = command.words.length === 0 ? ASSIGNMENT.exec(word.prefix) : null;
       if (assignment && assignment[0].length <= plain) {
         command.assignments.push(word);
         continue;
