@@ -202,9 +202,9 @@ class LineWriter {
       case 3:
         return `if ${list()}${end()}then ${list()}${end()}else ${list()}${end()}fi`;
       case 4:
-        return `while ${list()}${end()}do ${list()}${end()}done`;
+        return `while ${list()}${end()}do ${list()}${end()}break; done`;
       case 5:
-        return `until ${list()}${end()}do ${list()}${end()}done${this.#redirects()}`;
+        return `until ${list()}${end()}do ${list()}${end()}break\ndone${this.#redirects()}`;
       case 6:
         return `for x in ${this.#words(depth)}${end()}do ${list()}${end()}done`;
       case 7:

@@ -17,6 +17,8 @@ import { commandParts } from "./parts.ts";
 
 /** Enough to see what is wrong. */
 const MAX_MISSED = 20;
+/** Processes of bash at a time. */
+const SLOTS = 2;
 /** In one process of bash. */
 const BATCH_LINES = 500;
 
@@ -41,21 +43,28 @@ it(
     const next = createRandom(seed);
     const total = { clear: 0, allowed: 0, runs: 0, files: 0 };
     const missed: string[] = [];
-    for (let first = 0; first < count && missed.length < MAX_MISSED; first += BATCH_LINES) {
-      const batch: Line[] = [];
-      for (let serial = first; serial < Math.min(first + BATCH_LINES, count); serial++) {
-        const text = createLine(next, serial);
-        const { commands, unclear } = parseCommandLine(text);
-        if (unclear === undefined) batch.push({ text, serial, commands });
-      }
+    const check = async (batch: readonly Line[], slot: number): Promise<void> => {
       const lines = batch.map(({ text }) => text);
-      const { runs, files } = await runWithStubs(lines, join(folder, "work"));
+      const { runs, files } = await runWithStubs(lines, join(folder, `work${slot}`));
       const allowed = new Set(batch.filter(({ text }) => isAllowed(text)));
       total.clear += batch.length;
       total.allowed += allowed.size;
       total.runs += runs.length;
       total.files += files.length;
       missed.push(...findMissedRuns(batch, allowed, runs), ...findMissedFiles(batch, files));
+    };
+    for (let serial = 0; serial < count && missed.length < MAX_MISSED;) {
+      const batches: Line[][] = [];
+      while (batches.length < SLOTS) {
+        const batch: Line[] = [];
+        for (const end = Math.min(serial + BATCH_LINES, count); serial < end; serial++) {
+          const text = createLine(next, serial);
+          const { commands, unclear } = parseCommandLine(text);
+          if (unclear === undefined) batch.push({ text, serial, commands });
+        }
+        batches.push(batch);
+      }
+      await Promise.all(batches.map(check));
     }
     console.log(JSON.stringify(total));
     expect(missed, `with GYRE_SEED=${seed}`).toEqual([]);
