@@ -341,6 +341,12 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("some-wrapper npm publish", publish)).toBe("asked");
     expect(await attempt("some-wrapper npm pack", publish)).toBe("ran");
     expect(await attempt("npm run publish-docs", publish)).toBe("ran");
+    expect(await attempt("npm --silent publish", publish)).toBe("denied");
+    const push = ["shell(git push*)"];
+    expect(await attempt("git --no-pager push origin", push)).toBe("denied");
+    expect(await attempt("git -C . push origin", push)).toBe("asked");
+    expect(await attempt("git log --grep push", push)).toBe("ran");
+    expect(await attempt("cargo +nightly publish", ["shell(cargo publish*)"])).toBe("denied");
   });
 
   it("asks as well where a rule allows all commands, and not where one names it", async () => {
