@@ -346,6 +346,9 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("git --no-pager push origin", push)).toBe("denied");
     expect(await attempt("git -C . push origin", push)).toBe("asked");
     expect(await attempt("git log --grep push", push)).toBe("ran");
+    expect(await attempt("git --no-pager $X", push)).toBe("asked");
+    expect(await attempt("git --no-pager pu$X", push)).toBe("asked");
+    expect(await attempt("git --no-pager log $X", push)).toBe("ran");
     expect(await attempt("cargo +nightly publish", ["shell(cargo publish*)"])).toBe("denied");
   });
 

@@ -145,14 +145,27 @@ class LineWriter {
   documents(): string {
     const text = `${this.#pick(NAMES)} ${this.#repeat(1, 2, () => this.#hereDocument()).join(" ")}`;
     const rest = this.#newline("\n");
-    return `${text}${rest}${this.#chance(0.5) ? this.script() : ""}`;
+    const line = `${text}${rest}${this.#chance(0.5) ? this.script() : ""}`;
+    if (this.#chance(0.7)) return line;
+    const name = this.#pick(NAMES);
+    return this.#pick([
+      `${name} $(${line})`,
+      `${name} "$(${line}${this.#pick(NAMES)} a;${this.#pick(NAMES)})"`,
+      `${name} <(${line}${this.#pick(NAMES)};${this.#pick(NAMES)})`,
+      `${name} \`${line}\``,
+      `(${line})`,
+      `{ ${line}\n}`,
+    ]);
   }
 
   /** A program whose arguments rules look at, and such arguments, written in many ways. */
   guarded(): string {
     const name = this.#pick(GUARDED_NAMES);
-    const words = this.#repeat(1, 5, () => this.#disguise(this.#pick(ARGUMENTS.get(name) ?? [])));
-    if (this.#chance(0.3)) words.splice(0, words.length, this.#brace(words));
+    const disguised = this.#pick([0, 0, 0.5, 1]);
+    const words = this.#repeat(1, 4, () => this.#pick(ARGUMENTS.get(name) ?? []))
+      .flatMap((words) => words.split("\t"))
+      .map((word) => (this.#chance(disguised) ? this.#disguise(word) : quoteWord(word)));
+    if (this.#chance(0.2)) words.splice(0, words.length, this.#brace(words));
     const command = `${name} ${words.join(" ")}`;
     return this.#chance(0.2) ? `${this.script()}\n${command}` : command;
   }
@@ -387,7 +400,7 @@ class LineWriter {
   /** The same word in another way of writing; not always one that stays the same word. */
   #disguise(word: string): string {
     const quoted = `'${word.replaceAll("'", String.raw`'\''`)}'`;
-    if (/[\s;!|]/.test(word) || word === "") return quoted;
+    if (quoteWord(word) !== word) return quoted;
     const at = this.#below(word.length + 1);
     const [head, tail] = [word.slice(0, at), word.slice(at)];
     const letter = tail.charAt(0);
@@ -446,6 +459,11 @@ class LineWriter {
   }
 }
 
+/** A word as it stands in a line, without a disguise. */
+function quoteWord(word: string): string {
+  return /[\s;!|{}]/.test(word) || word === "" ? `'${word}'` : word;
+}
+
 const PIECES = [
   ...'a b - -x a,b a=b x=1 =a a: \'q\' "q" "a b" \'a b\' \'it\'"\'"\'s\' "a\\"b" \\a \\$ \\\' \\" \\\\ $x ${x} "$x"'.split(
     " ",
@@ -481,7 +499,7 @@ const PIECES = [
   ),
 ];
 
-/** Arguments of programs that rules look at, harmless ones among others. */
+/** Arguments of programs that rules look at, harmless ones among others; with a tab, two. */
 const ARGUMENTS: ReadonlyMap<string, readonly string[]> = new Map([
   [
     "find",
@@ -496,24 +514,19 @@ const ARGUMENTS: ReadonlyMap<string, readonly string[]> = new Map([
   [
     "sed",
     [
-      "-e",
-      "-e",
-      "-n",
-      "1p",
-      "",
-      "1e ca",
-      "w x1",
-      "s/a/b/",
-      "s/a/b/e",
-      "-i",
-      "-f",
-      "x1",
-      "-l",
-      "-be1e",
-      "-be1e ca",
-      "--",
-      "-s",
-      "-E",
+      ..."-n 1p s/a/b/ x1 -E -i -f -be1e".split(" "),
+      ...[
+        "1e ca",
+        "w x1",
+        "-be1e ca",
+        "-l\t1p",
+        "-e\t1p",
+        "-e\t",
+        "-e\t",
+        "-e\t",
+        "-e\t1e ca",
+        "-e\t1e ca",
+      ],
     ],
   ],
   ["sort", ["-o", "x1", "-u", "-r", "-ox1", "--output=x1", "a", "--", "-k1", "-uo"]],

@@ -73,7 +73,7 @@ interface Program {
 /** Long options by which programs write or send, and run nothing. */
 const WRITING = new Set(
   (
-    "--in-place --inplace --output --output-document --output-dir --remote-name --data --data-binary " +
+    "--in-place --inplace --output --output-document --output-directory --output-dir --remote-name --data --data-binary " +
     "--data-raw --data-urlencode --form --json --upload-file --dump-header --cookie-jar --trace " +
     "--trace-ascii --proxy --unix-socket --stderr --etag-save --post-data --post-file --body-data " +
     "--body-file --compile --set --save-config --absolute-names --files0-from --template " +
@@ -226,7 +226,7 @@ function gitCommand(args: readonly Word[]): string | undefined {
 /** Options of tar may stand without their dash. */
 function tarLetters(args: readonly Word[]): string | undefined {
   const [first] = args;
-  return first && (!first.literal || /^[A-Za-z]*[IF]/.test(first.text)) ? first.text : undefined;
+  return first && (!first.literal || /^[A-Za-z]*[IFT]/.test(first.text)) ? first.text : undefined;
 }
 
 /** Without a file they run what they read. */
@@ -280,7 +280,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--config-env --exec-path --git-dir --work-tree --namespace --upload-pack --receive-pack " +
-        "--exec --ext-diff --textconv --open-files-in-pager --output --extcmd --paginate --template " +
+        "--exec --ext-diff --textconv --open-files-in-pager --output --output-directory --extcmd --paginate --template " +
         "--separate-git-dir --config"
       ).split(" "),
       script: gitCommand,
@@ -291,9 +291,10 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--to-command --checkpoint-action --use-compress-program --rsh-command --rmt-command " +
-        "--info-script --new-volume-script --absolute-names"
+        "--info-script --new-volume-script --absolute-names --files-from"
       ).split(" "),
-      short: "IFP",
+      // A list of files may have options in it.
+      short: "IFPT",
       writes: "P",
       script: tarLetters,
     },

@@ -179,14 +179,19 @@ function guessCommands(program: string, args: readonly Word[], depth: number): s
 function plainForms(words: readonly Word[], program: string): Pick<CommandPart, "plain" | "known"> {
   const texts = words.map(({ text }) => text);
   const [name = "", ...rest] = texts;
+  const isOption = (text: string): boolean => /^[-+]./.test(text);
+  const operand = rest.findIndex((text) => !isOption(text));
+  // With and without the options before the first operand: "git --no-pager push" pushes.
+  const forms = operand > 0 ? [rest, rest.slice(operand)] : [rest];
   const names = name === program ? [name] : [name, program];
-  const plain = names.map((each) => [each, ...rest].join(" "));
+  const plain = names.flatMap((each) => forms.map((form) => [each, ...form].join(" ")));
   const unknown = words.findIndex(({ literal }) => !literal);
   if (unknown < 0) return { plain };
   const prefix = words[unknown]?.prefix ?? "";
-  const known = names.map((each) =>
-    unknown === 0 ? prefix : [each, ...texts.slice(1, unknown), prefix].join(" "),
-  );
+  if (unknown === 0) return { plain, known: [prefix] };
+  const before = texts.slice(1, unknown);
+  const starts = before.length > 0 && before.every(isOption) ? [before, []] : [before];
+  const known = names.flatMap((each) => starts.map((start) => [each, ...start, prefix].join(" ")));
   return { plain, known };
 }
 
