@@ -176,7 +176,7 @@ function awkProgram(args: readonly Word[]): string | undefined {
 
 /** The second file is written. A pattern may be two. */
 function secondOperand(args: readonly Word[]): string | undefined {
-  const operands = args.filter(({ text }) => !text.startsWith("-"));
+  const operands = args.filter(({ text }) => text === "-" || !text.startsWith("-"));
   return operands.find(({ literal }) => !literal)?.text ?? operands[1]?.text;
 }
 
@@ -190,7 +190,7 @@ const GIT_PLAIN = new Set(
     "cherry cherry-pick clean clone commit commit-tree count-objects describe diff diff-files " +
     "diff-index diff-tree fetch for-each-ref format-patch fsck gc grep hash-object init log ls-files " +
     "ls-remote ls-tree merge merge-base merge-tree mktag mktree mv name-rev notes pack-refs prune " +
-    "pull push range-diff read-tree rebase reflog remote reset restore rev-list rev-parse revert rm " +
+    "pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm " +
     "shortlog show show-branch show-ref sparse-checkout stash status stripspace switch symbolic-ref " +
     "tag update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree"
   ).split(" "),
@@ -235,7 +235,7 @@ function readsProgram(valued: string): (args: readonly Word[]) => string | undef
     for (let at = 0; at < args.length; at++) {
       const text = args[at]?.text ?? "";
       if (/^(?:-V|-v|-h|--version|--help)$/.test(text)) return undefined;
-      if (text === "-") return text;
+      if (text === "-" || /^\/(?:dev|proc)\//.test(text)) return text;
       if (!text.startsWith("-")) return undefined;
       if (text.length === 2 && valued.includes(text.charAt(1))) at++;
     }
@@ -291,11 +291,12 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--to-command --checkpoint-action --use-compress-program --rsh-command --rmt-command " +
-        "--info-script --new-volume-script --absolute-names --files-from"
+        "--info-script --new-volume-script --absolute-names --files-from " +
+        "--index-file --listed-incremental"
       ).split(" "),
       // A list of files may have options in it.
-      short: "IFPT",
-      writes: "P",
+      short: "IFPTg",
+      writes: "Pg",
       script: tarLetters,
     },
   ],
@@ -303,6 +304,12 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     "sort",
     { long: ["--output", "--compress-program", "--files0-from"], short: "oT", writes: "oT" },
   ],
+  ["iconv", { long: ["--output"], short: "o", writes: "o" }],
+  ["cmake", { long: ["-E", "-P"] }],
+  ...["cc", "gcc", "g++", "clang", "clang++"].map((name): [string, Program] => [
+    name,
+    { long: ["-wrapper", "-fplugin", "-specs", "-B"] },
+  ]),
   ["shuf", { long: ["--output"], short: "o", writes: "o" }],
   ["uniq", { script: secondOperand, interprets: true }],
   ["xxd", { short: "r", writes: "r", script: secondOperand, interprets: true }],
@@ -340,11 +347,12 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   [
     "wget",
     {
-      long: "--output-document --post-data --post-file --body-data --body-file --execute --use-askpass --config".split(
-        " ",
-      ),
-      short: "OePi",
-      writes: "OPi",
+      long: (
+        "--output-document --output-file --append-output --post-data --post-file --body-data " +
+        "--body-file --execute --use-askpass --config --save-cookies --warc-file --hsts-file"
+      ).split(" "),
+      short: "OePioa",
+      writes: "OPioa",
     },
   ],
   ["printf", { short: "v" }],
@@ -373,13 +381,18 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ["go", { long: ["-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-C"] }],
   ...["python", "python3"].map((name): [string, Program] => [
     name,
-    { short: "cm", interprets: true, script: readsProgram("WX") },
+    {
+      long: ["--check-hash-based-pycs"],
+      short: "cmi",
+      interprets: true,
+      script: readsProgram("WX"),
+    },
   ]),
   [
     "node",
     {
       long: ["--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"],
-      short: "epr",
+      short: "epri",
       interprets: true,
       script: readsProgram("C"),
     },
