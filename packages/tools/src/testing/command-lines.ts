@@ -160,7 +160,7 @@ class LineWriter {
 
   /** A program whose arguments rules look at, and such arguments, written in many ways. */
   guarded(): string {
-    const name = this.#pick(GUARDED_NAMES);
+    const name = this.#pick([...GUARDED_NAMES, "git", "git", "sed", "sed"]);
     const disguised = this.#pick([0, 0, 0.5, 1]);
     const words = this.#repeat(1, 4, () => this.#pick(ARGUMENTS.get(name) ?? []))
       .flatMap((words) => words.split("\t"))
@@ -507,7 +507,7 @@ const ARGUMENTS: ReadonlyMap<string, readonly string[]> = new Map([
   ],
   [
     "git",
-    "log status diff show -c difftool remote-ext config x1 --output=x1 --no-pager -x --stat HEAD difftool--helper -p filter-branch".split(
+    "log status diff -c difftool difftool remote-ext config x1 --output=x1 --no-pager --stat HEAD".split(
       " ",
     ),
   ],
