@@ -52,6 +52,16 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
   return escapes;
 }
 
+/** Variables that have any program, or any shell, run something else. */
+const RUNNING_SETTINGS = /^(?:BASH_ENV|ENV|PS4|PROMPT_COMMAND|LD_[A-Z_]+|DYLD_[A-Z_]+)\+?=/;
+
+/** Which assignments before a command, or on their own, have it run something else. */
+export function findSettings(assignments: readonly Word[]): Escape[] {
+  return assignments
+    .filter(({ prefix }) => RUNNING_SETTINGS.test(prefix))
+    .map(({ text }) => ({ word: text, why: `"${text}" may run something else`, runs: true }));
+}
+
 /** Whether a program runs what it is given, whichever options it has. */
 export function runsArguments(program: string): boolean {
   return RUNNERS.has(program);

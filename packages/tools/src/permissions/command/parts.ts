@@ -1,4 +1,4 @@
-import { type Escape, findEscapes, runsArguments } from "./escapes.ts";
+import { type Escape, findEscapes, findSettings, runsArguments } from "./escapes.ts";
 import { parseCommandLine, type Redirect, type SimpleCommand, type Word } from "./parse.ts";
 
 /** A longer command line is asked about, whatever rules allow. */
@@ -90,10 +90,14 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     }
     if (wrapped?.script !== undefined) addScript(found, wrapped.script, depth + 1);
   }
-  const escapes = first?.literal && !wrapped ? findEscapes(program, args) : [];
+  const escapes = [
+    ...findSettings(assignments),
+    ...(first?.literal && !wrapped ? findEscapes(program, args) : []),
+  ];
   const runs = escapes.some((escape) => escape.runs);
   const isGuessed = runs || (wrapped?.unclear !== undefined && WRAPPERS.has(program));
-  const texts = [...assignments, ...args].map(({ text }) => text);
+  const assigned = assignments.map(({ text }) => text);
+  const texts = [...assigned, ...args.map(({ text }) => text)];
   const inputs = redirects.flatMap(({ kind, target, written: body }) =>
     kind === "input" ? [body ?? target.text] : [],
   );
@@ -104,7 +108,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),
     guesses: isGuessed && depth < MAX_WRAPPERS ? guessCommands(program, args, depth) : [],
-    ...(!isQuiet && !wrapped && { hints: [...named, ...inputs].join("\n") }),
+    ...(!isQuiet && { hints: (wrapped ? assigned : [...named, ...inputs]).join("\n") }),
     ...(isQuiet && { passesOn: [...texts, ...inputs].join("\n") }),
     runsText:
       escapes.some(({ word }) => word === "-") ||
