@@ -18,7 +18,17 @@ export function createRandom(seed: number): Random {
 }
 
 /** Programs that do nothing else than to be run. */
-const NAMES = "ca cb cc cd ce cf".split(" ");
+const NAMES = "ca cb ce cf ch ci".split(" ");
+/** Builtins that run what they are given: they do so here as well. */
+const WRAPPERS = [
+  "eval",
+  "eval",
+  "eval --",
+  "command",
+  "builtin eval",
+  "command eval",
+  "time eval",
+];
 /** Programs that an argument makes run or write something: rules look at their arguments. */
 export const GUARDED_NAMES: readonly string[] = "find git sed sort tar curl node python3".split(
   " ",
@@ -52,10 +62,10 @@ const SOUP = [
   ..."if then elif else fi while until do done for select in case esac function time coproc"
     .split(" ")
     .map((word) => `${word} `),
-  ..."x X= x= x+= E \nE\n \n\tE\n \\nE\n f() 1 2 a,b {a,b} {1..2} ${x:-ca} $(cb) `cc` \"$(ca)\" 'cb' (cc) (( [a]".split(
+  ..."x X= x= x+= E \nE\n \n\tE\n \\nE\n f() 1 2 a,b {a,b} {1..2} ${x:-ca} $(cb) `ch` \"$(ca)\" 'cb' (ch) (( [a]".split(
     " ",
   ),
-  ...["{ cc;}", " ", "\t", "\r", "\r\n", "\u00a0", "\f", "\v", "\u2003", "\u0085"],
+  ...["{ ch;}", " ", "\t", "\r", "\r\n", "\u00a0", "\f", "\v", "\u2003", "\u0085"],
   ...["; do ", "; then ", "; done ", "; fi ", " in ", ";; esac ", "x=(", "x[", "{x}>"],
 ];
 
@@ -261,6 +271,7 @@ class LineWriter {
     if (this.#chance(0.1)) return this.#pick(BUILTINS);
     const name = this.#pick(NAMES);
     if (this.#chance(0.75)) return name;
+    if (this.#chance(0.2)) return `${this.#pick(WRAPPERS)} ${name}`;
     const [first = "", second = ""] = name;
     return this.#pick([
       `'${name}'`,

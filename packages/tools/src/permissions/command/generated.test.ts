@@ -87,9 +87,23 @@ function findMissedRuns(
     const line = batch[at];
     if (!line) throw new Error(`There is no line ${at}.`);
     const what = `line ${line.serial}, ${JSON.stringify(line.text)}, runs ${JSON.stringify(run)}`;
-    if (!line.commands.some(({ words }) => couldBe(run, words))) return [what];
+    const isFound = line.commands.some(({ words }) => couldBe(run, words));
+    if (!isFound && !isUnwrapped(run, line.text)) return [what];
     return allowed.has(line) && isHarmful(run) ? [`${what}, which rules allow`] : [];
   });
+}
+
+/** Whether a command is found in the arguments of another one, or may be there. */
+function isUnwrapped(run: readonly string[], text: string): boolean {
+  const { parts, unclear } = commandParts(text);
+  const words = run.join(" ");
+  return (
+    unclear !== undefined ||
+    parts.some(
+      ({ plain, known }) =>
+        plain.includes(words) || known?.some((start) => words.startsWith(start)),
+    )
+  );
 }
 
 /** Files that came to be though no line opens them, as far as is known. */

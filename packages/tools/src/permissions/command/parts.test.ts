@@ -26,6 +26,7 @@ describe("commandParts", () => {
     ["stdbuf -oL setsid rm x", "rm x"],
     ["trap 'rm x' EXIT", "rm x"],
     ["trap -- 'rm x' EXIT", "rm x"],
+    ["eval -- rm x", "rm x"],
     ["bash - <<< 'rm x'", "rm x"],
     ["bash -e - <<< 'rm x'", "rm x"],
     ["bash /dev/stdin <<< 'rm x'", "rm x"],
