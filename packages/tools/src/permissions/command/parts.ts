@@ -293,12 +293,9 @@ function unwrap(
       if (/^-[vV]$/.test(args[0]?.text ?? "")) return undefined;
       return unwrapOptions(program, { flags: "p" }, args);
     case "eval":
-      return unwrapText(program, args);
+      return unwrapText(program, withoutDashes(args));
     case "trap":
-      return {
-        ...unwrapText(program, args.slice(args[0]?.text === "--" ? 1 : 0).slice(0, 1)),
-        alone: true,
-      };
+      return { ...unwrapText(program, withoutDashes(args).slice(0, 1)), alone: true };
     case "watch": {
       const inner = unwrapOptions(program, { flags: "bcdegtwx", valued: "n" }, args);
       const text = unwrapText(program, inner?.commands?.[0] ?? []);
@@ -405,6 +402,11 @@ function unwrapShell(
     unclear: `"${program}" runs what it reads.`,
     alone: true,
   };
+}
+
+/** What follows the end of the options, if that is marked. */
+function withoutDashes(args: readonly Word[]): readonly Word[] {
+  return args[0]?.text === "--" ? args.slice(1) : args;
 }
 
 /** Words that are a command line together. */
