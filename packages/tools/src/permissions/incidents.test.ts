@@ -492,6 +492,15 @@ describe("commands", () => {
     expect((await attempt("shell", { command, cwd: "src/.." }, exact)).effect).toBe("ran");
   });
 
+  it("our own: a redirection does not choose where programs are found", async () => {
+    mkdirSync(join(root, "10"));
+    writeFileSync(join(root, "10/ls"), "#!/bin/sh\n: > owned\n", { mode: 0o755 });
+    const exact = { rules: { allow: ["shell(ls)"] } };
+    const command = "{PATH}>/dev/null true; ls";
+    expect((await attempt("shell", { command }, exact)).effect).toBe("asked");
+    expect(existsSync(join(root, "owned"))).toBe(false);
+  });
+
   it("our own: a wildcard is not a way out of the sandbox, in no mode", async () => {
     const args = { command: "touch owned", unsandboxed: { reason: "It is quicker." } };
     for (const rule of ["shell(touch *)", "shell(*)", "shell"]) {

@@ -206,6 +206,8 @@ describe("parseCommandLine", () => {
     "a |& time -p if b; then c; fi",
     "a |\ntime while b; do c; done",
     "{a[0]}>b rm",
+    "{PATH}>b rm",
+    "a {BASH_ENV}<b; rm",
     "{a[$(b)]}>b rm",
     "a <<E $(b\nE\n)",
   ])("says that it is unclear: %j", (text) => {
