@@ -105,13 +105,13 @@ const DECLARATIONS = new Set("alias declare export local readonly typeset".split
 const SPLIT_SIGN = /[$<>(]\\\n|[^\s\\](?:\\\n)+[<>(]/;
 const ARRAY_ASSIGNMENT = /^[A-Za-z_]\w*\+?=$/;
 const IN_BRACES = /^\{.*\}$/s;
-const HANDLE_VARIABLE = /^\{[A-Za-z_]\w*\}$/;
+const HANDLE_VARIABLE = /^\{([A-Za-z_]\w*)\}$/;
 const REDIRECT = /&>>?|<<<|<<-?|<>|<&|>>|>&|>\||[<>]/y;
 /** `${...}` that only reads a variable. Others assign, run or calculate. */
 const PLAIN_EXPANSION = /^(?:#?\w+|[@*#?$!-]|\w+(?::?[-+?]|%|#|\/|\^|,)[^]*)$/;
 /** Arithmetic of numbers alone. On variables it may run what they hold. */
 const PLAIN_ARITHMETIC = /^[\d\s+\-*/%()<>=!&|^~?:,]*$/;
-/** Loop variables that no program takes for a setting. */
+/** Variables of loops and redirections that no program takes for a setting. */
 const HARMLESS_NAME = /^[a-z_][a-z0-9_]*$/;
 const ARITHMETIC_TESTS = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"]);
 
@@ -345,7 +345,11 @@ class Parser {
       }
       if ((isUnquoted || !word.literal) && IN_BRACES.test(word.text) && this.#looksAt(/[<>]/y)) {
         // The redirection that follows puts its number into this variable.
-        if (HANDLE_VARIABLE.test(word.text)) continue;
+        const name = HANDLE_VARIABLE.exec(word.text)?.[1];
+        if (name !== undefined && !HARMLESS_NAME.test(name)) {
+          this.#doubt(`It sets "${name}", which may be a setting of a program.`);
+        }
+        if (name !== undefined) continue;
         throw new Unparsable("It is unclear what is redirected.");
       }
       // A keyword in a disguise that the shell takes off: a line that goes on with "\".
