@@ -315,6 +315,10 @@ describe("commands", () => {
     "echo `cat - <<'E'\nE\\\n\ntouch owned\nE\n`",
     "time a[ # ]; touch owned",
     "time time ! touch owned",
+    // Our own: in a substitution the mark and a ")" on one line end a here-document.
+    "echo \"$(cat - <<'EOF'\nfix\nEOF;touch owned #)\nEOF\n)\"",
+    // Our own: quotes in backquotes in an expansion in quotes.
+    'echo "${x:-`echo "a\\"b"; touch owned; echo "c\\"d"`}"',
     // Our own: braces around a pattern, files that a pattern finds, an empty script.
     "find {-exec,touch,owned,\\;,-name,x*}",
     "git log {--output=owned,x*}",
