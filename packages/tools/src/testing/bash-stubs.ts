@@ -30,8 +30,8 @@ PATH=/nowhere
 ulimit -f 2000
 __log() {
   (( ++__count > 40 )) && exit 0
-  builtin printf -v __run '%s\\1' "$__at" "$@"
-  builtin printf '%s\\2' "\${__run//$'\\n'/$'\\3'}" >&200
+  builtin printf -v __run '%s\\34' "$__at" "$@"
+  builtin printf '%s\\35' "\${__run//$'\\n'/$'\\36'}" >&200
 }
 command_not_found_handle() { __log "$@"; }
 for __name in $STUBS; do builtin eval "function $__name { __log '$__name' \\"\\$@\\"; }"; done
@@ -67,10 +67,10 @@ export async function runWithStubs(lines: readonly string[], folder: string): Pr
   return {
     runs: Buffer.concat(pieces)
       .toString()
-      .split("\u0002")
+      .split("\u001d")
       .slice(0, -1)
       .map((entry) => {
-        const [at, ...run] = entry.replaceAll("\u0003", "\n").split("\u0001").slice(0, -1);
+        const [at, ...run] = entry.replaceAll("\u001e", "\n").split("\u001c").slice(0, -1);
         return { at: Number(at), run };
       }),
     files: readdirSync(folder).filter((name) => !known.has(name)),

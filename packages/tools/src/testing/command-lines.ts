@@ -378,6 +378,8 @@ class LineWriter {
         mark,
         `\t${mark}`,
         `${mark} `,
+        `${mark};${name})`,
+        `${mark}\\\n$(${name}) ; ${this.#pick(NAMES)}`,
         `${mark}\\`,
         `${mark}""`,
         `${mark}\r`,

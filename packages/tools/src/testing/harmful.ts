@@ -6,7 +6,10 @@
 const HARM: ReadonlyMap<string, (args: readonly string[]) => boolean> = new Map([
   [
     "find",
-    (args) => args.some((arg) => /^-(?:exec|execdir|ok|okdir|delete|fprint.*|fls)$/.test(arg)),
+    (args) =>
+      args.some((arg) =>
+        /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls)$/.test(arg),
+      ),
   ],
   ["git", isHarmfulGit],
   ["sed", isHarmfulSed],

@@ -361,7 +361,8 @@ class Parser {
       ) {
         throw new Unparsable(`There is an unexpected "${word.text}".`);
       }
-      if (begins && hasQuote && command.words.length > 0 && isPrelude(word.text)) {
+      const isTwice = command.words.at(-1)?.text === word.text && word.text !== "time";
+      if (begins && (hasQuote || isTwice) && command.words.length > 0 && isPrelude(word.text)) {
         throw new Unparsable(`It is unclear what "${word.text}" is behind "time".`);
       }
       begins &&= TIMES.has(word.text);
@@ -573,7 +574,10 @@ class Parser {
       const escaped = this.#step();
       // The shell joins lines before it looks at what is in backquotes, even in quotes in there.
       if (escaped === "\n") continue;
-      inner += "$`\\".includes(escaped) || (quoted && escaped === '"') ? escaped : next + escaped;
+      // Whether the backslash counts depends on what is around: a here-document, an expansion.
+      if (quoted && escaped === '"')
+        throw new Unparsable("There is a quote in backquotes in quotes.");
+      inner += "$`\\".includes(escaped) ? escaped : next + escaped;
     }
     new Parser(inner, this.#found, this.#depth + 1).script();
   }
@@ -727,6 +731,10 @@ class Parser {
       line += piece;
       if (stripTabs) line = line.replace(/^\t+/, "");
       if (line === end) break;
+      // For old scripts' sake bash takes the mark and a bracket on one line for the end.
+      if (this.#substitutions > 0 && line.startsWith(end) && line.includes(")")) {
+        throw new Unparsable("It is unclear where a here-document in it ends.");
+      }
       lines.push(line);
     }
     const body = lines.join("\n");
