@@ -8,7 +8,7 @@ import { createLine, createRandom, STUB_NAMES } from "../../testing/command-line
 import { isHarmful } from "../../testing/harmful.ts";
 import { Rules } from "../rules.ts";
 import { parseCommandLine, type SimpleCommand, type Word } from "./parse.ts";
-import { commandParts } from "./parts.ts";
+import { type CommandPart, commandParts } from "./parts.ts";
 
 /*
  * Lines at random, run by a real bash with stubs for programs, and compared with what is
@@ -101,14 +101,14 @@ function isUnwrapped(run: readonly string[], text: string): boolean {
     unclear !== undefined ||
     parts.some(
       ({ plain, known }) =>
-        plain.includes(words) || known?.some((start) => words.startsWith(start)),
+        plain.includes(words) || known?.some((start) => `${words} `.startsWith(start)),
     )
   );
 }
 
 /** Files that came to be though no line opens them, as far as is known. */
 function findMissedFiles(batch: readonly Line[], files: readonly string[]): string[] {
-  const targets = batch.flatMap(({ commands }) => listTargets(commands));
+  const targets = batch.flatMap(({ text }) => listTargets(commandParts(text).parts));
   return files
     .filter(
       (file) =>
@@ -130,8 +130,8 @@ function isAllowed(text: string): boolean {
   return RULES.permission(subject) !== undefined;
 }
 
-function listTargets(commands: readonly SimpleCommand[]): Word[] {
-  return commands.flatMap(({ redirects }) =>
+function listTargets(parts: readonly CommandPart[]): Word[] {
+  return parts.flatMap(({ redirects }) =>
     redirects.flatMap(({ kind, target }) => (kind === "write" ? [target] : [])),
   );
 }
