@@ -108,10 +108,15 @@ function isUnwrapped(run: readonly string[], text: string): boolean {
 
 /** Files that came to be though no line opens them, as far as is known. */
 function findMissedFiles(batch: readonly Line[], files: readonly string[]): string[] {
-  const targets = batch.flatMap(({ text }) => listTargets(commandParts(text).parts));
+  const lines = batch.map(({ text, serial }) => ({ serial, ...commandParts(text) }));
+  const targets = lines.flatMap(({ parts }) => listTargets(parts));
+  const unclear = new Set(
+    lines.filter((line) => line.unclear !== undefined).map(({ serial }) => `o${serial}_`),
+  );
   return files
     .filter(
       (file) =>
+        !unclear.has(file.replace(/_.*/s, "_")) &&
         !targets.some(({ text, literal, prefix }) =>
           literal ? file === text : file.startsWith(prefix),
         ),
