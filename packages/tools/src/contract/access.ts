@@ -12,6 +12,8 @@ export interface Access {
   targets: readonly string[];
   /** Files beside `targets` that it would show, or carry elsewhere: rules on reading hold for them. */
   reads?: readonly string[];
+  /** With `run`: the folder of the workspace that it runs in, links followed; "." is its own. */
+  folder?: string;
   /** Cannot be taken back by an ordinary undo: asked about also where its kind is allowed. */
   destructive?: boolean;
   /** Asks to run outside of the sandbox. */

@@ -300,6 +300,36 @@ describe("commands", () => {
     "echo $'\\'; touch owned #'",
     "a[ # ]; touch owned",
     ">&-touch owned",
+    // Our own: an empty quote in the mark of a here-document hid what follows it.
+    'cat - <<EOF""\nx\\\nEOF\ntouch owned\nEOF',
+    "cat - <<EOF''\nx\\\nEOF\ntouch owned\nEOF",
+    "cat - <<EOF$''\nx\\\nEOF\ntouch owned\nEOF",
+    'cat - <<-EOF""\nx\\\nEOF\ntouch owned\nEOF',
+    // Our own: bash expands what follows ">&" twice, also where it is quoted.
+    "echo x >&'$(touch owned)'",
+    'echo x >&"\\$(touch owned)"',
+    "echo x >&\\$\\(touch\\ owned\\)",
+    // Our own: bash 5.2 loses a ";" behind a here-document in a substitution.
+    "echo $(cat - <<E\nE\nfind . ;test -exec touch owned \\;)",
+    // Our own: backquotes join lines before quotes count; "time" is a keyword.
+    "echo `cat - <<'E'\nE\\\n\ntouch owned\nE\n`",
+    "time a[ # ]; touch owned",
+    "time time ! touch owned",
+    // Our own: in a substitution the mark and a ")" on one line end a here-document.
+    "echo \"$(cat - <<'EOF'\nfix\nEOF;touch owned #)\nEOF\n)\"",
+    // Our own: quotes in backquotes in an expansion in quotes.
+    'echo "${x:-`echo "a\\"b"; touch owned; echo "c\\"d"`}"',
+    // Our own: braces around a pattern, files that a pattern finds, an empty script.
+    "find {-exec,touch,owned,\\;,-name,x*}",
+    "git log {--output=owned,x*}",
+    "git {-c,alias.x=!touch\\ owned,x,y*}",
+    "sort {-o,owned,src/a.txt,x*}",
+    "tar {-cf,/dev/null,--checkpoint=1,--checkpoint-action=exec=touch\\ owned,src,x*}",
+    "sed -e '' -e '1e touch owned' src/a.txt",
+    "sed -be'1e touch owned' 1p src/a.txt",
+    "sed -l 1p '1e touch owned' src/a.txt",
+    "git diffto[o]l -yx 'touch owned' HEAD~1",
+    "git remote-ext x 'touch owned' <<< 'connect git-upload-pack'",
     // CVE-2025-58764: rg runs programs.
     "rg --pre 'touch owned' x .",
     "rg --pre=./x y",
@@ -454,6 +484,33 @@ describe("commands", () => {
       expect(text).toMatch("no person can be asked");
     }
     expect((await attempt("write", { path: "x", content: "" }, headless)).effect).toBe("denied");
+    expect(existsSync(join(root, "owned"))).toBe(false);
+  });
+
+  it("our own: an exact rule is not one for the same words in another folder", async () => {
+    const exact = { rules: { allow: ["shell(bash ./x)"] } };
+    for (const name of ["x", "src/x"]) writeFileSync(join(root, name), "touch owned\n");
+    const command = "bash ./x";
+    expect((await attempt("shell", { command, cwd: "src" }, exact)).effect).toBe("asked");
+    expect(existsSync(join(root, "src/owned"))).toBe(false);
+    expect((await attempt("shell", { command, cwd: "src/.." }, exact)).effect).toBe("ran");
+  });
+
+  it("our own: a redirection does not choose where programs are found", async () => {
+    mkdirSync(join(root, "10"));
+    writeFileSync(join(root, "10/ls"), "#!/bin/sh\n: > owned\n", { mode: 0o755 });
+    const exact = { rules: { allow: ["shell(ls)"] } };
+    const command = "{PATH}>/dev/null true; ls";
+    expect((await attempt("shell", { command }, exact)).effect).toBe("asked");
+    expect(existsSync(join(root, "owned"))).toBe(false);
+  });
+
+  it("our own: a wildcard is not a way out of the sandbox, in no mode", async () => {
+    const args = { command: "touch owned", unsandboxed: { reason: "It is quicker." } };
+    for (const rule of ["shell(touch *)", "shell(*)", "shell"]) {
+      const wide = { mode: "full", rules: { allow: [rule] } } as const;
+      expect((await attempt("shell", args, wide)).effect, rule).toBe("asked");
+    }
     expect(existsSync(join(root, "owned"))).toBe(false);
   });
 

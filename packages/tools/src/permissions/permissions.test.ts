@@ -170,7 +170,24 @@ describe("the modes", () => {
     );
     const out = shell("ls", { unsandboxed: true });
     expect(await outcome(out, { rules })).toBe("asked");
-    expect(await outcome(out, { rules, mode: "full" })).toBe("ran");
+  });
+
+  it("lets a command leave the sandbox in full only by a rule that names it", async () => {
+    const out = shell("npm run x", { unsandboxed: true });
+    const full = (rule: string): Promise<string> =>
+      outcome(out, { mode: "full", rules: { allow: [rule] } });
+    for (const rule of ["shell", "shell(*)", "shell(npm run *)", "shell(npm run x)"]) {
+      expect(await full(rule), rule).toBe("asked");
+    }
+    expect(await full("shell(unsandboxed: npm run x)")).toBe("ran");
+    expect(await full("shell(unsandboxed: npm run *)")).toBe("ran");
+    expect(await full("shell(unsandboxed: npm test)")).toBe("asked");
+    const named = { allow: ["shell(unsandboxed: npm run *)"] };
+    expect(await outcome(out, { rules: named })).toBe("asked");
+    expect(await outcome(shell("npm run x"), { rules: named })).toBe("ran");
+    const forbidden = { deny: ["shell(unsandboxed: *)"] };
+    expect(await outcome(out, { rules: forbidden })).toMatch("forbids");
+    expect(await outcome(shell("npm run x"), { mode: "full", rules: forbidden })).toBe("ran");
   });
 
   it("asks in plan about other ways to the network than fetching", async () => {
@@ -187,6 +204,43 @@ describe("commands", () => {
     expect(await outcome(shell("ls; rm x"), { rules })).toBe("asked");
     expect(await outcome(shell("ls -l"), { rules, sandboxed: false })).toBe("asked");
     expect(await outcome(shell("npm test"), { rules, sandboxed: false })).toBe("ran");
+  });
+
+  it("are allowed by an exact rule in the workspace's own folder alone", async () => {
+    const at = (folder: string): AgentTool => shell("npm test", { folder });
+    for (const sandboxed of [true, false]) {
+      expect(await outcome(at("."), { rules, sandboxed })).toBe("ran");
+      expect(await outcome(at("src"), { rules, sandboxed })).toBe("asked");
+      const named = { allow: ["shell(in src: npm test)"] };
+      expect(await outcome(at("src"), { rules: named, sandboxed })).toBe("ran");
+      expect(await outcome(at("src/x"), { rules: named, sandboxed })).toBe("asked");
+      expect(await outcome(at("."), { rules: named, sandboxed })).toBe("asked");
+      const all = { allow: ["shell(in **: npm test)"] };
+      expect(await outcome(at("src/x"), { rules: all, sandboxed })).toBe("ran");
+      expect(await outcome(at("."), { rules: all, sandboxed })).toBe("ran");
+    }
+    // A tool that does not say where it leads, and a folder as the model wrote it.
+    const bare = shell("npm test");
+    expect(await outcome(bare, { rules }, { args: { cwd: "src" } })).toBe("asked");
+    expect(await outcome(bare, { rules }, { args: { cwd: "./src/.." } })).toBe("ran");
+    expect(await outcome(bare, { rules }, { args: { cwd: "/elsewhere" } })).toBe("asked");
+  });
+
+  it("are not allowed by an exact rule behind a change of folders", async () => {
+    const moving = { allow: [...rules.allow, "shell(cd *)", "shell(cd src)"] };
+    expect(await outcome(shell("cd src && npm test"), { rules: moving })).toBe("asked");
+    expect(await outcome(shell("npm test && cd src"), { rules: moving })).toBe("asked");
+    expect(await outcome(shell("cd src && ls -l"), { rules: moving })).toBe("ran");
+    expect(await outcome(shell("(cd src); npm test"), { rules: moving })).toBe("asked");
+  });
+
+  it("are forbidden in a folder, and asked about where the folder may become that one", async () => {
+    const forbidden = { mode: "full", rules: { deny: ["shell(in src: npm *)"] } } as const;
+    expect(await outcome(shell("npm test", { folder: "src" }), forbidden)).toMatch("forbids");
+    expect(await outcome(shell("npm test", { folder: "src/x" }), forbidden)).toMatch("forbids");
+    expect(await outcome(shell("npm test", { folder: "." }), forbidden)).toBe("ran");
+    expect(await outcome(shell("cd src; npm test"), forbidden)).toBe("asked");
+    expect(await outcome(shell("cd src; ls"), forbidden)).toBe("ran");
   });
 
   it("may be confined by what is known only when one is to run", async () => {
@@ -392,6 +446,9 @@ describe("the report of a call that is denied as no person can be asked", () => 
       "ran",
     );
     expect((await decide(createTool("x"))).rule).toBe("x");
+    const inside = shell("npm test", { folder: "src/a b" });
+    expect((await decide(inside)).rule).toBe("shell(in src/a b: npm test)");
+    expect(await decide(shell("npm test", { folder: "src/*" }))).toMatchObject({ rule: undefined });
   });
 
   it.each<[string, AgentTool, Partial<PermissionOptions>]>([

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join, posix } from "node:path";
 import {
   type AgentTool,
   DeniedError,
@@ -34,7 +34,8 @@ import type { Workspace } from "../workspace/workspace.ts";
  * | a tool without `access`       | ask   | ask       | deny  | allow |
  *
  * A rule that denies or asks takes precedence over this table. A rule that allows turns "ask" into
- * "allow", but for what is destructive and, outside of `full`, for what leaves the sandbox.
+ * "allow", but for what is destructive. What leaves the sandbox is allowed in `full` alone, and
+ * only by a rule that says so: `shell(unsandboxed: ...)`.
  * A command is allowed by rules only if every part of it is and nothing about it is
  * unclear; without a sandbox, only by rules without wildcards.
  */
@@ -278,14 +279,16 @@ class Guard {
     const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
     const targets = access?.targets ?? [];
     const isRun = access?.kind === "run";
+    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const subject: Subject = {
       tool: tool.name,
       ...(access && { kind: access.kind }),
       targets,
       asked,
       commands: isRun ? await splitCommands(targets) : [],
+      folder: access?.folder ?? normalizeFolder(cwd),
+      unsandboxed: access?.unsandboxed === true,
     };
-    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const workspace = this.#workspace();
     if (workspace && this.#rules.forbidsFiles) addReadRule(workspace, this.#forbidsReading);
     const files = await findOpenedFiles(subject.commands, cwd, workspace);
@@ -348,7 +351,7 @@ class Guard {
       if (kind === "run" && inspected.sandboxed === false) {
         return permission ?? ask("There is no sandbox around it.");
       }
-      return this.#evaluateFull(subject);
+      return evaluateFull(subject, rules);
     }
     if (access?.destructive) return ask("It cannot be undone.");
     if (kind === "none" || kind === "read" || kind === "agent") {
@@ -363,24 +366,17 @@ class Guard {
     return { effect: "ask", ...explainQuestion(inspected, mode) };
   }
 
-  #evaluateFull({ commands }: Subject): Verdict {
-    const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
-    if (unclear !== undefined && this.#rules.forbidsCommands) {
-      return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
-    }
-    return allow('In mode "full" it is allowed.');
-  }
-
   /** What rules allow: the call, and the files that the shell itself would open for it. */
   #permission(inspected: InspectedCall, mode: PermissionMode, rules: Rules): Verdict | undefined {
     const { subject, files, sandboxed, advice } = inspected;
     const isHidden = subject.commands.some(({ unclear }) => unclear !== undefined);
+    const isSuspect = rules.suspicion(subject) !== undefined;
     if (advice?.effect === "allow") {
       // What cannot be taken apart may be what a rule forbids.
-      return isHidden && rules.forbidsCommands ? undefined : advice;
+      return (isHidden && rules.forbidsCommands) || isSuspect ? undefined : advice;
     }
     const exact = subject.kind === "run" && sandboxed !== true;
-    const found = rules.permission(subject, exact);
+    const found = rules.permission(subject, exact, isSuspect);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
       return file.kind === "read" || mode === "auto-edit" || rules.permission(file);
@@ -531,6 +527,19 @@ async function findOpenedFiles(
   return files;
 }
 
+function evaluateFull(subject: Subject, rules: Rules): Verdict {
+  const unclear = subject.commands.find((line) => line.unclear !== undefined)?.unclear;
+  if (unclear !== undefined && rules.forbidsCommands) {
+    return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
+  }
+  return rules.suspicion(subject) ?? allow('In mode "full" it is allowed.');
+}
+
+/** A folder as the model wrote it, for a tool that does not say where it leads. */
+function normalizeFolder(path: string): string {
+  return posix.join(path.replaceAll("\\", "/"), ".").replace(/(?<=.)\/$/, "");
+}
+
 function isInside(target: string): boolean {
   return !isAbsolute(target) && target !== ".." && !target.startsWith("../");
 }
@@ -548,7 +557,7 @@ function explainQuestion({ subject, files, sandboxed }: InspectedCall, mode: Per
   const base = `In mode "${mode}" "${about}" is asked about.`;
   if (kind !== "run") return { reason: base, byMode: { mode, about, notes: [] } };
   const unclear = commands.find((line) => line.unclear !== undefined)?.unclear;
-  const escape = commands.flatMap(({ parts }) => parts).find((part) => part.escape)?.escape?.why;
+  const escape = commands.flatMap(({ parts }) => parts).flatMap(({ escapes }) => escapes)[0]?.why;
   const file = files.find((each) => !each.subject)?.shown;
   const notes = [
     ...(unclear === undefined ? [] : [unclear]),

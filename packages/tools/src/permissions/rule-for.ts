@@ -22,13 +22,15 @@ export function ruleFor({
   if (!access) return tool;
   // What a server does is not known: the rule is for the tool.
   if (tool.startsWith("mcp__")) return tool;
-  const { kind, targets, destructive, unsandboxed } = access;
+  const { kind, targets, destructive, unsandboxed, folder = "." } = access;
   const [target] = targets;
   if (destructive || unsandboxed || target === undefined || targets.length > 1) return undefined;
   if (target.length > MAX_RULE_CHARS) return undefined;
   switch (kind) {
-    case "run":
-      return PLAIN_COMMAND.test(target) ? `${tool}(${target})` : undefined;
+    case "run": {
+      if (!PLAIN_COMMAND.test(target) || !PLAIN_PATH.test(folder)) return undefined;
+      return folder === "." ? `${tool}(${target})` : `${tool}(in ${folder}: ${target})`;
+    }
     case "write":
     case "read":
       return PLAIN_PATH.test(target) && !target.startsWith("/") ? `${tool}(${target})` : undefined;

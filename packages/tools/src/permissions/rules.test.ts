@@ -32,6 +32,10 @@ describe("Rules", () => {
     ["write(../x)", "relative to the workspace"],
     ["read([a)", "not a path pattern"],
     ["fetch(https://exa*mple.org/)", "is not a host"],
+    ["shell(in /etc: ls)", "relative to the workspace"],
+    ["shell(in [a: ls)", "not a path pattern"],
+    ["shell(in src: )", "pattern is empty"],
+    ["shell(unsandboxed:)", "pattern is empty"],
     ["fetch(https://**)", "is not a host"],
     [`shell(${"x".repeat(2000)})`, "more than 1000"],
   ])("refuses %.40j", (rule, message) => {
@@ -96,8 +100,35 @@ describe("Rules", () => {
     expect(says({ allow: ["shell(sed *)"] }, run("sed -i s/a/b/ x"))).toBe("nothing");
     expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i s/a/b/ x"))).toBe("allow");
     expect(says({ allow: ["shell(sed -i s/a/b/ x)"] }, run("sed -i s/a/b/ x"))).toBe("allow");
+    expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i '1e touch P' x"))).toBe("nothing");
+    expect(says({ allow: ["shell(sed -i *)"] }, run("sed -i -f y x"))).toBe("nothing");
+    expect(says({ allow: ["shell(curl -o *)"] }, run("curl -o a -K b"))).toBe("nothing");
     expect(says({ allow: ["shell(*)"] }, run("ssh host"))).toBe("nothing");
     expect(says({ allow: ["shell(ssh host*)"] }, run("ssh host ls"))).toBe("allow");
+  });
+
+  it("does not find the word of an escape in what a rule leaves open", () => {
+    const line = run("sed -e '' -e '1e touch P' a");
+    expect(says({ allow: ["shell(sed *)"] }, line)).toBe("nothing");
+    expect(says({ allow: ["shell(* *)"] }, line)).toBe("nothing");
+    expect(says({ allow: ["shell(find *)"] }, run("find *"))).toBe("nothing");
+    expect(says({ allow: ["shell(cat src/*.ts)"] }, run("cat src/*.ts"))).toBe("allow");
+  });
+
+  it("never takes a word that expands for its text", () => {
+    const dry = { allow: ["shell(deploy * --dry-run)"] };
+    expect(says(dry, run("deploy a --dry-run"))).toBe("allow");
+    expect(says(dry, run("deploy a $X\\ --dry-run"))).toBe("nothing");
+    expect(says(dry, run("deploy {a,b}\\ --dry-run"))).toBe("nothing");
+    expect(says(dry, run("deploy *\\ --dry-run"))).toBe("nothing");
+    expect(says({ allow: ["shell(make {a,b}*)"] }, run("make {a,b}"))).toBe("nothing");
+    expect(says({ allow: ["shell(npm run lint*)"] }, run("npm run lint{,:fix}"))).toBe("allow");
+    expect(says({ allow: ["shell(cat src/*)"] }, run("cat src/*.ts"))).toBe("allow");
+    expect(says({ allow: ["shell(cat src/*)"] }, run("cat ~/x src/a"))).toBe("nothing");
+    expect(says({ allow: ["shell(cat ~/*)"] }, run("cat ~/x"))).toBe("nothing");
+    // The very text is a person's own word for it.
+    expect(says({ allow: ["shell(echo $HOME {a,b} ~)"] }, run("echo $HOME {a,b} ~"))).toBe("allow");
+    expect(says({ deny: ["shell(rm /home/*)"] }, run("rm ~/x"))).toBe("ask");
   });
 
   it("can want an exact rule", () => {

@@ -7,7 +7,8 @@ import type { CommandPart, CommandParts } from "./command/parts.ts";
 /**
  * Rules by what they do. Each is the name of a tool, or a name and a pattern in brackets:
  * `write`, `shell(git status*)`, `edit(src/**)`, `read(**\/.env*)`,
- * `fetch(https://example.org/docs/**)`, `mcp__tracker__*`.
+ * `fetch(https://example.org/docs/**)`, `mcp__tracker__*`. A rule for commands may name where
+ * they run: `shell(in packages/*: npm test)`, `shell(unsandboxed: npm publish)`.
  */
 export interface RuleList {
   allow?: readonly string[];
@@ -47,6 +48,10 @@ export interface Subject {
   asked: readonly string[];
   /** With `run`: what each target would run. */
   commands: readonly CommandParts[];
+  /** With `run`: where, from the workspace. Default its own folder. */
+  folder?: string;
+  /** It would run outside of the sandbox. */
+  unsandboxed?: boolean;
 }
 
 /** What rules say, and which one, in words. */
@@ -69,6 +74,8 @@ const SHARED_ALLOW = new Set<Access["kind"] | undefined>(["read", "write", "run"
 const READERS = ["grep", "git"];
 
 const RULE = /^([\w*.-]+)(?:\((.*)\))?$/s;
+/** Where commands run, before the pattern for them. */
+const PLACE = /^(?:(unsandboxed)(?: +in +([^:]+))?|in +([^:]+)):\s*(.*)$/s;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 const MAX_PATTERN_CHARS = 1000;
 
@@ -78,6 +85,10 @@ interface Rule {
   names: (tool: string) => boolean;
   /** Absent: all calls of the tool. */
   pattern?: string;
+  /** Names what runs outside of the sandbox. */
+  unsandboxed: boolean;
+  /** Absent: any folder, or where a rule allows one command by its very text, the workspace's own. */
+  inFolder?: (folder: string) => boolean;
   matchesPath: (path: string) => boolean;
   matchesText: (text: string) => boolean;
 }
@@ -127,14 +138,16 @@ export class Rules {
 
   /**
    * Which rules allow all of a call, if they do. `exact`: only those without wildcards
-   * count, which name the one thing that they allow.
+   * count, which name the one thing that they allow. `named`: only those with a pattern.
    */
-  permission(subject: Subject, exact = false): Verdict | undefined {
+  permission(subject: Subject, exact = false, named = false): Verdict | undefined {
     const rules = this.#rules.filter(
       (rule) =>
         rule.effect === "allow" &&
         concerns(rule, subject) &&
-        !(exact && (rule.pattern === undefined || rule.pattern.includes("*"))),
+        (rule.unsandboxed || !subject.unsandboxed) &&
+        (isExact(rule) || !exact) &&
+        (rule.pattern !== undefined || !named),
     );
     const used = allowing(rules, subject);
     if (!used) return undefined;
@@ -158,6 +171,23 @@ export class Rules {
     );
   }
 
+  /**
+   * Why a command may be one that a rule forbids or wants asked about, though it does not look
+   * like it: what it runs is not looked into, or it names such a command.
+   */
+  suspicion(subject: Subject): Verdict | undefined {
+    for (const rule of this.#rules) {
+      const { effect, pattern, unsandboxed } = rule;
+      if (effect === "allow" || pattern === undefined || !concerns(rule, subject)) continue;
+      if (unsandboxed && !subject.unsandboxed) continue;
+      const why = suspect(pattern, subject.commands);
+      if (why !== undefined) {
+        return { effect: "ask", reason: `${why} The rule "${rule.source}" may concern it.` };
+      }
+    }
+    return undefined;
+  }
+
   /** Whether a rule forbids certain commands: what is unclear may then be one of them. */
   get forbidsCommands(): boolean {
     return this.#rules.some(
@@ -173,7 +203,7 @@ function parseRule(
   tools: readonly RuleTool[] | undefined,
 ): Rule {
   const wrong = (what: string): RuleError => new RuleError(source, effect, where, what);
-  const [, name, pattern] = RULE.exec(source.trim()) ?? [];
+  const [, name, inBrackets] = RULE.exec(source.trim()) ?? [];
   if (name === undefined) {
     throw wrong("write the name of a tool, or a name and a pattern, as in shell(git status*).");
   }
@@ -185,7 +215,19 @@ function parseRule(
       near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Available: ${known.join(", ")}.`;
     throw wrong(`there is no tool "${name}". ${hint}`);
   }
-  const rule = { effect, source: source.trim(), names };
+  const [, out, outFolder, folder = outFolder, placed] =
+    (names("shell") ? PLACE.exec(inBrackets ?? "") : undefined) ?? [];
+  const pattern = placed ?? inBrackets;
+  const inFolder = folder === undefined ? undefined : folderMatcher(folder, effect);
+  if (typeof inFolder === "string") throw wrong(inFolder);
+  if (folder !== undefined && isOutside(folder)) throw wrong(RELATIVE);
+  const rule = {
+    effect,
+    source: source.trim(),
+    names,
+    unsandboxed: out !== undefined,
+    ...(inFolder && { inFolder }),
+  };
   if (pattern === undefined) return { ...rule, matchesPath: () => true, matchesText: () => true };
   if (pattern.trim() === "")
     throw wrong("its pattern is empty. Leave the brackets out for all calls.");
@@ -200,9 +242,7 @@ function parseRule(
   const takesPaths = tools?.some(
     (tool) => tool.name === name && tool.presentation?.locations !== undefined,
   );
-  if (takesPaths && /^(?:\/|~|\.\.(?:\/|$))/.test(pattern)) {
-    throw wrong("paths are relative to the workspace, without a slash in front.");
-  }
+  if (takesPaths && isOutside(pattern)) throw wrong(RELATIVE);
   const glob = pathMatcher(pattern, effect);
   if (typeof glob === "string" && takesPaths) throw wrong(glob);
   return {
@@ -211,6 +251,17 @@ function parseRule(
     matchesPath: typeof glob === "string" ? () => effect !== "allow" : glob,
     matchesText: wildcard(pattern),
   };
+}
+
+const RELATIVE = "paths are relative to the workspace, without a slash in front.";
+
+function isOutside(pattern: string): boolean {
+  return /^(?:\/|~|\.\.(?:\/|$))/.test(pattern);
+}
+
+/** Whether a rule names the one thing that it is about. */
+function isExact({ pattern }: Rule): boolean {
+  return pattern !== undefined && !pattern.includes("*");
 }
 
 /** Text in which `*` stands for anything. In time that grows with both lengths at most. */
@@ -248,6 +299,13 @@ function pathMatcher(pattern: string, effect: RuleEffect): ((path: string) => bo
   } catch (error) {
     return `its pattern is not a path pattern: ${error instanceof Error ? error.message : String(error)}.`;
   }
+}
+
+function folderMatcher(pattern: string, effect: RuleEffect): ((path: string) => boolean) | string {
+  const matches = pathMatcher(pattern.trim(), effect);
+  const isRoot = /^(?:\.\/?|(?:\.\/)?\*\*)$/.test(pattern.trim());
+  if (typeof matches === "string") return matches;
+  return (folder) => (folder === "." ? isRoot : matches(folder));
 }
 
 /** The host is compared as a whole; `*` is one part of a path, `**` any. No query unless named. */
@@ -291,10 +349,16 @@ function concerns({ effect, pattern, names }: Rule, { tool, kind }: Subject): bo
 
 /** Whether a forbidding rule is meant: surely, or why perhaps. */
 function hits(rule: Rule, subject: Subject): string | undefined {
-  const { kind, targets, asked, commands } = subject;
+  const { kind, targets, asked, commands, folder = "." } = subject;
   if (rule.pattern === undefined) return "surely";
   if (kind === undefined) return `What "${subject.tool}" would do is not known.`;
-  if (kind === "run") return hitsCommands(rule, rule.pattern, commands);
+  if (kind === "run") {
+    if (rule.unsandboxed && !subject.unsandboxed) return undefined;
+    const hit = hitsCommands(rule, rule.pattern, commands);
+    if (!rule.inFolder || hit === undefined || rule.inFolder(folder)) return hit;
+    const moves = commands.some((line) => line.moves);
+    return moves ? "It changes folders." : undefined;
+  }
   const matches = kind === "read" || kind === "write" ? rule.matchesPath : rule.matchesText;
   return [...targets, ...asked].some((target) => matches(target)) ? "surely" : undefined;
 }
@@ -305,7 +369,9 @@ function hitsCommands(
   commands: readonly CommandParts[],
 ): string | undefined {
   const parts = commands.flatMap((line) => line.parts);
-  if (parts.some(({ text, plain }) => [text, ...plain].some(matchesText))) return "surely";
+  const isMeant = ({ text, plain, guesses }: CommandPart): boolean =>
+    [text, ...plain, ...guesses].some(matchesText);
+  if (parts.some(isMeant)) return "surely";
   const [fixed = ""] = pattern.split("*", 1);
   const open = parts.find(({ known }) =>
     known?.some((start) => start.startsWith(fixed) || fixed.startsWith(start)),
@@ -313,9 +379,34 @@ function hitsCommands(
   return open && `A part of "${open.text}" is not known before it runs.`;
 }
 
+/** Why lines may run what a pattern is about, if they may. */
+function suspect(pattern: string, lines: readonly CommandParts[]): string | undefined {
+  const parts = lines.flatMap((line) => line.parts);
+  const hidden = parts.flatMap(({ escapes }) => escapes).find(({ runs }) => runs);
+  if (hidden) return `${hidden.why}.`;
+  const mentions = createMention(pattern);
+  const runsText = parts.some((part) => part.runsText);
+  const named = parts.find(
+    ({ hints = "", passesOn = "" }) =>
+      mentions?.test(hints) || (runsText && mentions?.test(passesOn)),
+  );
+  return named && `"${named.text}" may run what it names.`;
+}
+
+/** Finds the fixed beginning of a pattern in a text of any language: `"git", "push"`. */
+function createMention(pattern: string): RegExp | undefined {
+  const [fixed = ""] = pattern.split("*", 1);
+  const words = fixed.split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return undefined;
+  const isWhole = fixed === pattern || /\s$/.test(fixed);
+  return new RegExp(
+    `(?<![\\w.-])${words.map(escaped).join("\\W+")}${isWhole ? "(?![\\w.-])" : ""}`,
+  );
+}
+
 /** The rules that allow all of a call together; nothing if something is left. */
 function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undefined {
-  const { kind, targets, asked, commands } = subject;
+  const { kind, targets, asked, commands, folder = "." } = subject;
   const used = new Set<string>();
   const isAllowed = (test: (rule: Rule) => boolean): boolean => {
     const rule = rules.find(test);
@@ -326,7 +417,11 @@ function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undef
     const all = commands.every(
       (line) =>
         line.unclear === undefined &&
-        line.parts.every((part) => part.inert || isAllowed((rule) => allowsPart(rule, part))),
+        line.parts.every(
+          (part) =>
+            part.inert ||
+            isAllowed((rule) => allowsPart(rule, part) && holdsIn(rule, folder, line, part)),
+        ),
     );
     return all && commands.length > 0 && used.size > 0 ? used : undefined;
   }
@@ -339,10 +434,23 @@ function allowing(rules: readonly Rule[], subject: Subject): Set<string> | undef
   return all.every((target) => isAllowed((rule) => matches(rule, target))) ? used : undefined;
 }
 
-function allowsPart({ pattern, matchesText }: Rule, { text, escape }: CommandPart): boolean {
+function allowsPart(
+  { pattern, matchesText }: Rule,
+  { text, shape, escapes }: CommandPart,
+): boolean {
   if (pattern === undefined) return true;
-  if (!matchesText(text)) return false;
-  return escape === undefined || pattern === text || pattern.split(/[\s*]+/).includes(escape.word);
+  // A rule with a wildcard may have the very text of a pattern of files, and means it.
+  if (pattern !== text && !matchesText(shape)) return false;
+  if (pattern === text && !pattern.includes("*")) return true;
+  const named = pattern.split(/[\s*]+/);
+  return escapes.every(({ word }) => named.includes(word));
+}
+
+/** Whether a rule that allows a part does so where the part runs. */
+function holdsIn(rule: Rule, folder: string, line: CommandParts, part: CommandPart): boolean {
+  if (!rule.inFolder && !isExact(rule)) return true;
+  if (line.moves && !part.moves) return false;
+  return rule.inFolder ? rule.inFolder(folder) : folder === ".";
 }
 
 function quoted(text: string): string {

@@ -382,6 +382,7 @@ describe("what a call of shell would do", () => {
     expect(await access({ command: "ls -la" })).toEqual({
       kind: "run",
       targets: ["ls -la"],
+      folder: ".",
       summary: "Run ls -la",
     });
   });
@@ -393,6 +394,7 @@ describe("what a call of shell would do", () => {
     ).toEqual({
       kind: "run",
       targets: ["ls"],
+      folder: "inner",
       unsandboxed: true,
       summary: `Run ls in ${env.workspace.root}/inner outside of the sandbox: docker␊is there`,
     });

@@ -1,3 +1,4 @@
+import { relative, sep } from "node:path";
 import type { GuardedTool } from "../contract/access.ts";
 import { defineEntryTool } from "../contract/define-tool.ts";
 import type { ToolEnv } from "../contract/env.ts";
@@ -96,9 +97,11 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
       }
       const folder = await workingFolder(env, typeof cwd === "string" ? cwd : undefined);
       const isElsewhere = folder !== env.workspace.root;
+      const inside = relative(env.workspace.root, folder).replaceAll(sep, "/");
       return {
         kind: "run",
         targets: [command],
+        folder: isElsewhere ? inside : ".",
         ...(unsandboxed !== undefined && { unsandboxed: true }),
         summary:
           `Run ${shownCommand(command)}` +

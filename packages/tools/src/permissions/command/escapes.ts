@@ -2,43 +2,69 @@ import type { Word } from "./parse.ts";
 
 /** Something that a program can be made to do beyond what its name says. */
 export interface Escape {
-  /** The option or word that does it. A rule that has this word in it means it. */
+  /** The option or word that does it, never empty. A rule that has this word in it means it. */
   word: string;
   why: string;
+  /** It may run a command that is not looked into: perhaps one that a rule forbids. */
+  runs: boolean;
 }
 
 /**
- * What an argument makes of a program that is harmless by its name: one that runs another
+ * What arguments make of a program that is harmless by its name: one that runs another
  * program, or writes where it goes unnoticed. `program` is its bare name, `args` what follows.
  * A table of what is known, so it is no proof: it makes rules for such programs ask.
  */
-export function findEscape(program: string, args: readonly Word[]): Escape | undefined {
-  if (RUNNERS.has(program)) return { word: program, why: `"${program}" runs what it is given` };
+export function findEscapes(program: string, args: readonly Word[]): Escape[] {
+  if (RUNNERS.has(program)) {
+    return [{ word: program, why: `"${program}" runs what it is given`, runs: true }];
+  }
   if (CHANGERS.has(program)) {
-    return { word: program, why: `"${program}" may change what later commands mean` };
+    const runs = RUNNING_CHANGERS.has(program) || args.some(({ text }) => /[[`]|^-C/.test(text));
+    return [{ word: program, why: `"${program}" may change what later commands mean`, runs }];
   }
   const known = PROGRAMS.get(program);
-  if (!known) return undefined;
+  if (!known) return [];
+  const escapes: Escape[] = [];
   for (const [index, { text, literal, prefix }] of args.entries()) {
     if (!literal) {
       // A pattern of files begins as it begins. What a variable holds may be several words.
       const isPattern = !/[$`]/.test(text);
       if (isPattern && prefix !== "" && !prefix.startsWith("-")) continue;
-      return { word: text, why: `"${text}" may turn out to be an option of "${program}"` };
+      const why = `"${text}" may turn out to be an option of "${program}"`;
+      escapes.push({ word: text, why, runs: false });
+      continue;
     }
     // Behind an option it may be its value, and options go on.
     const mayBeValue = args[index - 1]?.text.startsWith("-") ?? false;
     if (text === "--" && program !== "find" && !mayBeValue) break;
     if (!optionEscapes(text, known)) continue;
-    return {
+    escapes.push({
       word: parseOptionName(text),
       why: `"${program} ${parseOptionName(text)}" can run or write other things`,
-    };
+      runs: optionRuns(text, known),
+    });
   }
-  const script = known.script?.(args);
-  return script === undefined
-    ? undefined
-    : { word: script, why: `"${program}" may run or write something there` };
+  const word = known.script?.(args);
+  if (word !== undefined && !escapes.some((escape) => escape.word === parseOptionName(word))) {
+    const why = `"${program}" may run or write something there`;
+    escapes.push({ word: word === "" ? program : word, why, runs: known.interprets !== true });
+  }
+  return escapes;
+}
+
+/** Variables that have any program, or any shell, run something else. */
+const RUNNING_SETTINGS = /^(?:BASH_ENV|ENV|PS4|PROMPT_COMMAND|LD_[A-Z_]+|DYLD_[A-Z_]+)\+?=/;
+
+/** Which assignments before a command, or on their own, have it run something else. */
+export function findSettings(assignments: readonly Word[]): Escape[] {
+  return assignments
+    .filter(({ prefix }) => RUNNING_SETTINGS.test(prefix))
+    .map(({ text }) => ({ word: text, why: `"${text}" may run something else`, runs: true }));
+}
+
+/** Whether a program runs what it is given, whichever options it has. */
+export function runsArguments(program: string): boolean {
+  return RUNNERS.has(program);
 }
 
 interface Program {
@@ -46,8 +72,30 @@ interface Program {
   long?: readonly string[];
   /** Letters of short options, also among others: `-ni`. */
   short?: string;
+  /** Of these letters, those by which it writes or sends, and runs nothing. */
+  writes?: string;
+  /** It runs programs in a language of its own, of which files are full. */
+  interprets?: boolean;
   /** The argument that does it, where it needs a closer look. */
   script?: (args: readonly Word[]) => string | undefined;
+}
+
+/** Long options by which programs write or send, and run nothing. */
+const WRITING = new Set(
+  (
+    "--in-place --inplace --output --output-document --output-directory --output-dir --remote-name --data --data-binary " +
+    "--data-raw --data-urlencode --form --json --upload-file --dump-header --cookie-jar --trace " +
+    "--trace-ascii --proxy --unix-socket --stderr --etag-save --post-data --post-file --body-data " +
+    "--body-file --compile --set --save-config --absolute-names --files0-from --template " +
+    "--separate-git-dir -delete -fprint -fprint0 -fprintf -fls -files0-from -o"
+  ).split(" "),
+);
+
+function optionRuns(text: string, { long, short = "", writes = "", interprets }: Program): boolean {
+  if (interprets) return false;
+  const name = parseOptionName(text);
+  if (long?.includes(name) || text.startsWith("--")) return !WRITING.has(name);
+  return [...text.slice(1)].some((letter) => short.includes(letter) && !writes.includes(letter));
 }
 
 function optionEscapes(text: string, { long, short }: Program): boolean {
@@ -68,7 +116,11 @@ const RUNNERS = new Set(
   (
     "ssh su script strace ltrace gdb valgrind unshare nsenter chroot flock systemd-run at batch " +
     "crontab docker podman kubectl npx bunx expect entr parallel runuser start-stop-daemon " +
-    "pwsh rsh telnet nc ncat socat vim vi view ex ed emacs less more man screen tmux"
+    "pwsh rsh telnet nc ncat socat vim vi view nvim ex ed emacs less more man screen tmux dc psql " +
+    "mysql sqlite3 pkexec gosu setpriv capsh taskset chrt prlimit setarch numactl fakeroot firejail " +
+    "bwrap xvfb-run dbus-run-session unbuffer rlwrap faketime proxychains torsocks sshpass tini " +
+    "dumb-init chronic perf hyperfine watchexec nodemon concurrently cross-env direnv nix-shell " +
+    "powershell osascript run-parts logrotate ftp sftp lftp"
   ).split(" "),
 );
 
@@ -76,26 +128,55 @@ const RUNNERS = new Set(
 const CHANGERS = new Set(
   (
     ". source alias unalias hash enable trap set shopt export declare typeset local readonly " +
-    "let read mapfile readarray getopts bind complete fc"
+    "let read mapfile readarray getopts unset wait bind complete compgen compopt fc"
   ).split(" "),
+);
+
+/** Of these, such as may stand for another command from then on, or run one. */
+const RUNNING_CHANGERS = new Set(
+  ". source alias hash enable trap bind complete compgen fc".split(" "),
 );
 
 const SED_PLAIN =
   /^(?:(?:\d+|\$)(?:,(?:\d+|\$))?[pdq=](?:;|$))+$|^(?:\d+|\$)?(?:,(?:\d+|\$))?s([/|,#])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*$/;
 
-/** Scripts of sed can write (`w`) and run (`e`): only the plainest are taken as they are. */
+const SED_FLAGS = new Set(
+  (
+    "--quiet --silent --regexp-extended --separate --unbuffered --null-data --posix --sandbox " +
+    "--version --help"
+  ).split(" "),
+);
+
+/**
+ * Scripts of sed can write (`w`) and run (`e`): only the plainest are taken as they are. So
+ * are its options: which word is the script depends on all of them.
+ */
 function sedScript(args: readonly Word[]): string | undefined {
   const scripts: Word[] = [];
-  for (const [index, word] of args.entries()) {
-    if (/^(?:-[nErsuz]*e|--e[a-z]*)$/.test(args[index - 1]?.text ?? "")) scripts.push(word);
-    const attached = /^(?:--e[a-z]*=|-[nErsuz]*e)(.+)$/s.exec(word.text)?.[1];
-    if (attached !== undefined) scripts.push({ ...word, text: attached });
+  const operands: Word[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at];
+    if (!word) break;
+    const { text, literal } = word;
+    if (literal && text === "--") {
+      operands.push(...args.slice(at + 1));
+      break;
+    }
+    if (!literal || text === "-" || !text.startsWith("-")) {
+      operands.push(word);
+      continue;
+    }
+    if (SED_FLAGS.has(text) || /^-[nErsuz]+$/.test(text)) continue;
+    const attached = /^(?:--expression=|-[nErsuz]*e)(.*)$/s.exec(text)?.[1];
+    if (attached === undefined && /^-[nErsuz]*i|^--in-place/.test(text)) continue;
+    if (attached === undefined && text !== "--expression") return text;
+    const script = attached ? { ...word, text: attached } : args[++at];
+    if (script) scripts.push(script);
   }
-  if (scripts.length === 0) {
-    const first = args.find(({ text }) => !text.startsWith("-"));
-    if (first) scripts.push(first);
-  }
-  return scripts.find(({ text, literal }) => !literal || !SED_PLAIN.test(text))?.text;
+  const all = scripts.length > 0 ? scripts : operands.slice(0, 1);
+  const isPlain = ({ text, literal }: Word): boolean =>
+    literal && (text === "" || SED_PLAIN.test(text));
+  return all.find((script) => !isPlain(script))?.text;
 }
 
 /** Programs of awk can run and write with few signs, and load others. */
@@ -103,39 +184,81 @@ function awkProgram(args: readonly Word[]): string | undefined {
   return args.find(({ text, literal }) => !literal || /system|getline|[|>@]/.test(text))?.text;
 }
 
-/** The second file is written. */
+/** The second file is written. A pattern may be two. */
 function secondOperand(args: readonly Word[]): string | undefined {
-  return args.filter(({ text }) => !text.startsWith("-"))[1]?.text;
+  const operands = args.filter(({ text }) => text === "-" || !text.startsWith("-"));
+  return operands.find(({ literal }) => !literal)?.text ?? operands[1]?.text;
 }
 
-/** Commands of git that run others, or set what it runs. */
-const GIT_RUNNERS = new Set(
+/**
+ * Commands of git that run nothing but hooks and what is in the settings. All others, also
+ * those that the settings give a name to, are asked about unless a rule names them.
+ */
+const GIT_PLAIN = new Set(
   (
-    "config bisect submodule filter-branch difftool mergetool daemon send-email instaweb " +
-    "credential hook maintenance svn p4 web--browse help fast-import"
+    "add am apply archive blame branch cat-file check-attr check-ignore check-ref-format checkout " +
+    "cherry cherry-pick clean clone commit commit-tree count-objects describe diff diff-files " +
+    "diff-index diff-tree fetch for-each-ref format-patch fsck gc grep hash-object init log ls-files " +
+    "ls-remote ls-tree merge merge-base merge-tree mktag mktree mv name-rev notes pack-refs prune " +
+    "pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm " +
+    "shortlog show show-branch show-ref sparse-checkout stash status stripspace switch symbolic-ref " +
+    "tag update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree"
   ).split(" "),
 );
-/** Short options of single commands of git that name a program, or a setting. */
+const GIT_FLAGS = new Set(
+  (
+    "--no-pager --no-optional-locks --no-replace-objects --literal-pathspecs --glob-pathspecs " +
+    "--noglob-pathspecs --icase-pathspecs --version --help"
+  ).split(" "),
+);
+/** Short options of single commands of git that name a program, a setting or a file to write. */
 const GIT_SHORT = new Map([
   ["grep", /^-[^-]*O/],
   ["rebase", /^-[^-]*x/],
   ["clone", /^-[^-]*[uc]/],
+  ["archive", /^-[^-]*o/],
+  ["format-patch", /^-[^-]*o/],
 ]);
 
 /** Options before the command of git choose its settings and its repository. */
 function gitCommand(args: readonly Word[]): string | undefined {
   const [command, ...rest] = args;
   if (!command) return undefined;
-  if (/^-[^-]/.test(command.text) || GIT_RUNNERS.has(command.text)) return command.text;
-  if (command.text.startsWith("--")) return gitCommand(rest);
-  const short = GIT_SHORT.get(command.text);
-  return rest.find(({ text }) => short?.test(text))?.text;
+  const { text, literal } = command;
+  // A pattern may find a file that has the name of a command.
+  if (!literal) return text;
+  if (GIT_FLAGS.has(text)) return gitCommand(rest);
+  if (!GIT_PLAIN.has(text)) return text;
+  const short = GIT_SHORT.get(text);
+  return rest.find((word) => short?.test(word.text))?.text;
 }
 
 /** Options of tar may stand without their dash. */
 function tarLetters(args: readonly Word[]): string | undefined {
-  const first = args[0]?.text ?? "";
-  return /^[A-Za-z]*[IF]/.test(first) ? first : undefined;
+  const [first] = args;
+  return first && (!first.literal || /^[A-Za-z]*[IFT]/.test(first.text)) ? first.text : undefined;
+}
+
+/** Without a file they run what they read. */
+function readsProgram(valued: string): (args: readonly Word[]) => string | undefined {
+  return (args) => {
+    for (let at = 0; at < args.length; at++) {
+      const text = args[at]?.text ?? "";
+      if (/^(?:-V|-v|-h|--version|--help)$/.test(text)) return undefined;
+      if (text === "-" || /^\/(?:dev|proc)\//.test(text)) return text;
+      if (!text.startsWith("-")) return undefined;
+      if (text.length === 2 && valued.includes(text.charAt(1))) at++;
+    }
+    return "-";
+  };
+}
+
+/** The first operand, where it is one of these words. */
+function subcommand(...names: string[]): (args: readonly Word[]) => string | undefined {
+  return (args) => {
+    const first = args.find(({ text }) => !text.startsWith("-"));
+    return first && (!first.literal || names.includes(first.text)) ? first.text : undefined;
+  };
 }
 
 const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
@@ -151,7 +274,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     },
   ],
   ["fd", { long: ["--exec", "--exec-batch"], short: "xX" }],
-  ["sed", { long: ["--in-place", "--file"], short: "if", script: sedScript }],
+  ["sed", { long: ["--in-place", "--file"], short: "if", writes: "i", script: sedScript }],
   ...["awk", "gawk", "mawk", "nawk"].map((name): [string, Program] => [
     name,
     {
@@ -167,7 +290,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--config-env --exec-path --git-dir --work-tree --namespace --upload-pack --receive-pack " +
-        "--exec --ext-diff --textconv --open-files-in-pager --output --extcmd --paginate --template " +
+        "--exec --ext-diff --textconv --open-files-in-pager --output --output-directory --extcmd --paginate --template " +
         "--separate-git-dir --config"
       ).split(" "),
       script: gitCommand,
@@ -178,25 +301,40 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--to-command --checkpoint-action --use-compress-program --rsh-command --rmt-command " +
-        "--info-script --new-volume-script --absolute-names"
+        "--info-script --new-volume-script --absolute-names --files-from " +
+        "--index-file --listed-incremental"
       ).split(" "),
-      short: "IFP",
+      // A list of files may have options in it.
+      short: "IFPTg",
+      writes: "Pg",
       script: tarLetters,
     },
   ],
-  ["sort", { long: ["--output", "--compress-program", "--files0-from"], short: "oT" }],
-  ["uniq", { script: secondOperand }],
-  ["xxd", { short: "r", script: secondOperand }],
-  ["tree", { short: "oR" }],
+  [
+    "sort",
+    { long: ["--output", "--compress-program", "--files0-from"], short: "oT", writes: "oT" },
+  ],
+  ["iconv", { long: ["--output"], short: "o", writes: "o" }],
+  ["cmake", { long: ["-E", "-P"] }],
+  ...["cc", "gcc", "g++", "clang", "clang++"].map((name): [string, Program] => [
+    name,
+    { long: ["-wrapper", "-fplugin", "-specs", "-B"] },
+  ]),
+  ["shuf", { long: ["--output"], short: "o", writes: "o" }],
+  ["uniq", { script: secondOperand, interprets: true }],
+  ["xxd", { short: "r", writes: "r", script: secondOperand, interprets: true }],
+  ["tree", { short: "oR", writes: "oR" }],
   ["split", { long: ["--filter"] }],
   ["diff", { long: ["--paginate"], short: "l" }],
-  ["date", { long: ["--set"], short: "s" }],
-  ["file", { long: ["--compile"], short: "C" }],
-  ["yq", { long: ["--inplace", "--in-place"], short: "i" }],
+  ["date", { long: ["--set"], short: "s", writes: "s" }],
+  ["file", { long: ["--compile"], short: "C", writes: "C" }],
+  ["yq", { long: ["--inplace", "--in-place"], short: "i", writes: "i" }],
+  ["bat", { long: ["--pager"] }],
   [
     "dd",
     {
       script: (args) => args.find(({ text, literal }) => !literal || text.startsWith("of="))?.text,
+      interprets: true,
     },
   ],
   ["rsync", { long: ["--rsh", "--rsync-path"], short: "e" }],
@@ -209,26 +347,67 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--output --remote-name --config --data --data-binary --data-raw --data-urlencode --form " +
-        "--json --upload-file --dump-header --cookie-jar --trace --trace-ascii --proxy --unix-socket"
+        "--json --upload-file --dump-header --cookie-jar --trace --trace-ascii --proxy --unix-socket " +
+        "--stderr --etag-save --hsts --alt-svc --libcurl --output-dir --write-out --url-query"
       ).split(" "),
-      short: "oOKdFTDcx",
+      short: "oOKdFTDcxwJ",
+      writes: "oOKdFTDcxwJ",
     },
   ],
   [
     "wget",
     {
-      long: "--output-document --post-data --post-file --body-data --body-file --execute --use-askpass --config".split(
-        " ",
-      ),
-      short: "OePi",
+      long: (
+        "--output-document --output-file --append-output --post-data --post-file --body-data " +
+        "--body-file --execute --use-askpass --config --save-cookies --warc-file --hsts-file"
+      ).split(" "),
+      short: "OePioa",
+      writes: "OPioa",
     },
   ],
   ["printf", { short: "v" }],
   ["test", { short: "v" }],
   ["[", { short: "v" }],
-  ...["python", "python3"].map((name): [string, Program] => [name, { short: "cm" }]),
-  ["node", { long: ["--eval", "--print", "--require", "--import", "--loader"], short: "epr" }],
-  ["perl", { short: "eEpniMm" }],
-  ["ruby", { short: "epnir" }],
-  ["php", { short: "rBRd" }],
+  ...["make", "gmake"].map((name): [string, Program] => [
+    name,
+    {
+      long: ["--eval", "--file", "--makefile", "--directory", "--include-dir"],
+      short: "fCIE",
+      script: (args) => args.find(({ text, literal }) => !literal || text.includes("="))?.text,
+    },
+  ]),
+  ...["npm", "pnpm", "yarn"].map((name): [string, Program] => [
+    name,
+    {
+      long: (
+        "--script-shell --shell --call --prefix --dir --cwd --node-options --userconfig " +
+        "--globalconfig --init-module --editor --viewer --git --use-yarnrc"
+      ).split(" "),
+      short: "Cc",
+      script: subcommand(..."exec x dlx explore edit config set create node".split(" ")),
+    },
+  ]),
+  ["cargo", { long: ["--config", "--manifest-path"], short: "ZC" }],
+  ["go", { long: ["-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-C"] }],
+  ...["python", "python3"].map((name): [string, Program] => [
+    name,
+    {
+      long: ["--check-hash-based-pycs"],
+      short: "cmi",
+      interprets: true,
+      script: readsProgram("WX"),
+    },
+  ]),
+  [
+    "node",
+    {
+      long: ["--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"],
+      short: "epri",
+      interprets: true,
+      script: readsProgram("C"),
+    },
+  ],
+  ["perl", { short: "eEpniMm", interprets: true, script: readsProgram("I") }],
+  ["ruby", { short: "epnir", interprets: true, script: readsProgram("IC") }],
+  ["php", { short: "rBRd", interprets: true, script: readsProgram("cz") }],
 ]);

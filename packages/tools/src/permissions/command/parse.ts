@@ -21,6 +21,8 @@ export interface Redirect {
   target: Word;
   /** The text of a here-document in which nothing is expanded. */
   body?: string;
+  /** The text of a here-document as it was written. */
+  written?: string;
 }
 
 /** What is left of a command line when all of its structure is taken apart. */
@@ -69,6 +71,14 @@ interface Found {
   steps: number;
 }
 
+interface WrittenWord {
+  word: Word;
+  /** How much of its beginning was written without quotes and expansions. */
+  plain: number;
+  /** Some of it was quoted, be it nothing at all: `EOF""`. */
+  hasQuote: boolean;
+}
+
 interface HereDocument {
   redirect: Redirect;
   end: string;
@@ -85,6 +95,7 @@ const KEYWORD = /(?:[a-z]+|\[\[|[!{}])(?=[ \t\n;&|()<>]|$)/y;
 /** `time` before a compound command. Before others it may be a program, and is taken for one. */
 const TIMED = /time(?:[ \t]+-p)?[ \t]+(?=\(|\[\[ |(?:\{|!|if|for|while|until|case|select)[ \t\n])/y;
 const TIMED_NOT = /time(?:[ \t]+-p)?[ \t]+!/y;
+const TIMES = new Set(["time", "-p", "--"]);
 const PLAIN = /[\w\-./:,+%@^=]+/y;
 const NAME = /[A-Za-z_]\w*/y;
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
@@ -94,13 +105,13 @@ const DECLARATIONS = new Set("alias declare export local readonly typeset".split
 const SPLIT_SIGN = /[$<>(]\\\n|[^\s\\](?:\\\n)+[<>(]/;
 const ARRAY_ASSIGNMENT = /^[A-Za-z_]\w*\+?=$/;
 const IN_BRACES = /^\{.*\}$/s;
-const HANDLE_VARIABLE = /^\{[A-Za-z_]\w*\}$/;
+const HANDLE_VARIABLE = /^\{([A-Za-z_]\w*)\}$/;
 const REDIRECT = /&>>?|<<<|<<-?|<>|<&|>>|>&|>\||[<>]/y;
 /** `${...}` that only reads a variable. Others assign, run or calculate. */
 const PLAIN_EXPANSION = /^(?:#?\w+|[@*#?$!-]|\w+(?::?[-+?]|%|#|\/|\^|,)[^]*)$/;
 /** Arithmetic of numbers alone. On variables it may run what they hold. */
 const PLAIN_ARITHMETIC = /^[\d\s+\-*/%()<>=!&|^~?:,]*$/;
-/** Loop variables that no program takes for a setting. */
+/** Variables of loops and redirections that no program takes for a setting. */
 const HARMLESS_NAME = /^[a-z_][a-z0-9_]*$/;
 const ARITHMETIC_TESTS = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"]);
 
@@ -111,6 +122,11 @@ class Parser {
   #at = 0;
   /** Here-documents whose text begins on the next line. */
   #pending: HereDocument[] = [];
+  /** The command that begins here gets the output of another one, or may do so. */
+  #isPiped = false;
+  #substitutions = 0;
+  /** A here-document has ended in the substitution that is open. */
+  #isBehindDocument = false;
   /** Substitutions that are open while a here-document around them waits for its text. */
   #waitingOutside = 0;
 
@@ -153,8 +169,14 @@ class Parser {
 
   #command(keyword: string): void {
     this.#nested(() => {
+      // Bash rewrites what is in a substitution before it runs it and may lose the next ";".
+      if (this.#isBehindDocument) this.#doubt("A command follows a here-document in it.");
       if (this.#looksAt(TIMED_NOT)) this.#doubt('It is unclear what "time !" is here.');
-      if (this.#match(TIMED) !== "") return;
+      if (this.#match(TIMED) !== "") {
+        // There it is a program, and what follows are its arguments.
+        if (this.#isPiped) this.#doubt('It is unclear what "time" is behind a pipe.');
+        return;
+      }
       if (this.#peek() === "(") this.#parenthesis();
       else if (OPENERS.has(keyword)) this.#compound(keyword);
       else this.#simple();
@@ -299,6 +321,8 @@ class Parser {
   #simple(): void {
     const command: SimpleCommand = { assignments: [], words: [], redirects: [] };
     let declares = false;
+    // Behind "time", which is a keyword itself, a command begins as well.
+    let begins = true;
     for (;;) {
       this.#skipBlanks();
       if (this.#redirect(command.redirects)) continue;
@@ -309,25 +333,39 @@ class Parser {
         return this.#function();
       }
       // Up to its "]" nothing means what it means elsewhere, not even a blank or a comment.
-      if ((declares || command.words.length === 0) && this.#looksAt(SUBSCRIPT)) {
+      if ((declares || begins) && this.#looksAt(SUBSCRIPT)) {
         throw new Unparsable("It calculates the place in a list.");
       }
-      const { word, plain } = this.#wordAndPlain();
-      const isUnquoted = plain === word.text.length;
-      const assignment = command.words.length === 0 ? ASSIGNMENT.exec(word.text) : null;
+      const { word, plain, hasQuote } = this.#readWord();
+      const isUnquoted = !hasQuote && plain === word.text.length;
+      const assignment = command.words.length === 0 ? ASSIGNMENT.exec(word.prefix) : null;
       if (assignment && assignment[0].length <= plain) {
         command.assignments.push(word);
         continue;
       }
       if ((isUnquoted || !word.literal) && IN_BRACES.test(word.text) && this.#looksAt(/[<>]/y)) {
         // The redirection that follows puts its number into this variable.
-        if (HANDLE_VARIABLE.test(word.text)) continue;
+        const name = HANDLE_VARIABLE.exec(word.text)?.[1];
+        if (name !== undefined && !HARMLESS_NAME.test(name)) {
+          this.#doubt(`It sets "${name}", which may be a setting of a program.`);
+        }
+        if (name !== undefined) continue;
         throw new Unparsable("It is unclear what is redirected.");
       }
       // A keyword in a disguise that the shell takes off: a line that goes on with "\".
-      if (command.words.length === 0 && isUnquoted && isKeyword(word.text)) {
+      // Or one behind "time", which is a keyword itself.
+      if (
+        isUnquoted &&
+        isKeyword(word.text) &&
+        command.words.every(({ text }) => TIMES.has(text))
+      ) {
         throw new Unparsable(`There is an unexpected "${word.text}".`);
       }
+      const isTwice = command.words.at(-1)?.text === word.text && word.text !== "time";
+      if (begins && (hasQuote || isTwice) && command.words.length > 0 && isPrelude(word.text)) {
+        throw new Unparsable(`It is unclear what "${word.text}" is behind "time".`);
+      }
+      begins &&= TIMES.has(word.text);
       declares ||= DECLARATIONS.has(word.text);
       command.words.push(word);
     }
@@ -346,19 +384,27 @@ class Parser {
     // Closes a handle. What follows is another word, even without a blank.
     if (operator.endsWith("&") && this.#match(/-/y) !== "") return true;
     if (operator === "<<" || operator === "<<-") {
-      const { word, plain } = this.#wordAndPlain();
+      const start = this.#at;
+      const { word, hasQuote } = this.#readWord();
       const redirect: Redirect = { kind: "input", target: word };
       if (!word.literal) throw new Unparsable("The mark of a here-document is expanded.");
+      if (/\$(?:\\\n)*['"]/.test(this.#text.slice(start, this.#at))) {
+        throw new Unparsable("Shells read the mark of the here-document differently.");
+      }
       this.#pending.push({
         redirect,
         end: word.text,
-        quoted: plain < word.text.length || word.text === "",
+        quoted: hasQuote,
         stripTabs: operator === "<<-",
       });
       into.push(redirect);
       return true;
     }
-    const target = this.#word();
+    const { word: target, hasQuote } = this.#readWord();
+    if (operator.endsWith("&") && (hasQuote || !target.literal)) {
+      // Bash expands it, and then once more as the name of a file.
+      throw new Unparsable(`The shell may expand what follows "${operator}" twice.`);
+    }
     const isHandle = operator.endsWith("&") && target.literal && /^\d+-?$/.test(target.text);
     if (isHandle) return true;
     if (operator === "<<<") into.push({ kind: "input", target });
@@ -368,27 +414,21 @@ class Parser {
   }
 
   #word(): Word {
-    return this.#wordAndPlain().word;
+    return this.#readWord().word;
   }
 
-  /** A word, and how much of its beginning was written without quotes and expansions. */
-  #wordAndPlain(): { word: Word; plain: number } {
+  /** A word, and how it was written. */
+  #readWord(): WrittenWord {
     const start = this.#at;
     const value = new Value();
-    let bracket = -1;
-    let brace = -1;
-    let alternatives = false;
     if (this.#peek() === "~") {
       this.#step();
-      value.add("~");
       value.expand();
+      value.add("~");
     }
     for (;;) {
       const run = this.#match(PLAIN);
-      if (run !== "") {
-        alternatives ||= brace >= 0 && (run.includes(",") || run.includes(".."));
-        value.add(run);
-      }
+      if (run !== "") value.add(run);
       const next = this.#peek();
       if (this.#atSubstitution()) {
         this.#at += 2;
@@ -418,18 +458,19 @@ class Parser {
         this.#step();
         if (next === "*" || next === "?") value.expand();
         if (next === "~" && /[=:]$/.test(value.last)) value.expand();
-        if (next === "[") bracket = value.text.length;
-        if (next === "]" && bracket >= 0) value.expand(bracket);
-        if (next === "{" && brace < 0) brace = value.text.length;
-        if (next === "}" && alternatives) value.expand(brace);
+        if (next === "[" || next === "{") value.open(next);
+        if (next === "]" && value.hasBracket) value.expand();
+        if (next === "}" && value.hasAlternatives) value.expand();
         value.add(next);
       }
     }
     if (this.#at === start) throw new Unparsable(`There is an unexpected "${this.#peek()}".`);
-    const { text, prefix, plain } = value;
-    if (prefix === undefined) return { word: { text, literal: true, prefix: text }, plain };
+    const { text, prefix, plain, hasQuote } = value;
+    if (prefix === undefined) {
+      return { word: { text, literal: true, prefix: text }, plain, hasQuote };
+    }
     const written = this.#text.slice(start, this.#at);
-    return { word: { text: written, literal: false, prefix }, plain };
+    return { word: { text: written, literal: false, prefix }, plain, hasQuote };
   }
 
   #array(): void {
@@ -508,12 +549,17 @@ class Parser {
   #substitution(): void {
     this.#nested(() => {
       const outside = this.#pending;
+      const wasBehind = this.#isBehindDocument;
       this.#pending = [];
+      this.#isBehindDocument = false;
+      this.#substitutions++;
       if (outside.length > 0) this.#waitingOutside++;
       this.#listUntil(")");
       if (this.#pending.length > 0) throw new Unparsable("A here-document has no text.");
       if (outside.length > 0) this.#waitingOutside--;
       this.#pending = outside;
+      this.#isBehindDocument = wasBehind;
+      this.#substitutions--;
     });
   }
 
@@ -526,7 +572,12 @@ class Parser {
       if (next === "`") break;
       if (next === "") throw new Unparsable("A backquote is not closed.");
       const escaped = this.#step();
-      inner += "$`\\".includes(escaped) || (quoted && escaped === '"') ? escaped : next + escaped;
+      // The shell joins lines before it looks at what is in backquotes, even in quotes in there.
+      if (escaped === "\n") continue;
+      // Whether the backslash counts depends on what is around: a here-document, an expansion.
+      if (quoted && escaped === '"')
+        throw new Unparsable("There is a quote in backquotes in quotes.");
+      inner += "$`\\".includes(escaped) ? escaped : next + escaped;
     }
     new Parser(inner, this.#found, this.#depth + 1).script();
   }
@@ -642,6 +693,7 @@ class Parser {
 
   /** All that may stand between two commands of a list. */
   #skipSeparators(): void {
+    this.#isPiped = false;
     for (;;) {
       this.#skipNewlines();
       const next = this.#peek();
@@ -651,6 +703,7 @@ class Parser {
         (next === "&" && after !== ">") ||
         (next === ";" && after !== ";" && after !== "&");
       if (!separates) return;
+      this.#isPiped ||= next === "|";
       this.#step();
     }
   }
@@ -666,6 +719,7 @@ class Parser {
 
   #hereDocument({ redirect, end, quoted, stripTabs }: HereDocument): void {
     const lines: string[] = [];
+    this.#isBehindDocument = this.#substitutions > 0;
     for (;;) {
       if (this.#at >= this.#text.length) throw new Unparsable(`The here-document has no "${end}".`);
       let line = "";
@@ -677,9 +731,14 @@ class Parser {
       line += piece;
       if (stripTabs) line = line.replace(/^\t+/, "");
       if (line === end) break;
+      // For old scripts' sake bash takes the mark and a bracket on one line for the end.
+      if (this.#substitutions > 0 && line.startsWith(end) && line.includes(")")) {
+        throw new Unparsable("It is unclear where a here-document in it ends.");
+      }
       lines.push(line);
     }
     const body = lines.join("\n");
+    redirect.written = body;
     if (quoted || !/[$`\\]/.test(body)) redirect.body = body;
     else new Parser(body, this.#found, this.#depth + 1).#doubleQuoted(new Value(), "");
   }
@@ -745,6 +804,14 @@ class Value {
   prefix: string | undefined;
   /** What was added last. */
   last = "";
+  hasQuote = false;
+  /** There is an open bracket: the next one that closes makes it a pattern. */
+  hasBracket = false;
+  /** Behind an open brace there may be a list or a sequence. */
+  hasAlternatives = false;
+  #hasBrace = false;
+  /** Where the first bracket or brace was opened. */
+  #opened: number | undefined;
   #quotedFrom: number | undefined;
 
   get plain(): number {
@@ -752,18 +819,32 @@ class Value {
   }
 
   add(text: string): void {
+    // The two dots may come in two pieces, where a line goes on.
+    this.hasAlternatives ||=
+      this.#hasBrace && (/,|\.\./.test(text) || (text.startsWith(".") && this.text.endsWith(".")));
     this.text += text;
     this.last = text;
   }
 
   quote(text: string): void {
+    this.hasQuote = true;
     this.#quotedFrom ??= this.text.length;
     this.text += text;
   }
 
-  /** From here on, or from an earlier place on, it is not known. */
-  expand(from: number = this.text.length): void {
-    this.prefix ??= this.text.slice(0, from);
+  /** Before a bracket or a brace that may begin a pattern or a list of words. */
+  open(sign: string): void {
+    this.#opened ??= this.text.length;
+    this.hasBracket ||= sign === "[";
+    this.#hasBrace ||= sign === "{";
+  }
+
+  /**
+   * From here on it is not known. Neither is what stands behind an open bracket or brace:
+   * it may become other words before anything else is expanded.
+   */
+  expand(): void {
+    this.prefix ??= this.text.slice(0, this.#opened);
     this.#quotedFrom ??= this.text.length;
   }
 }
@@ -788,6 +869,11 @@ function goesOn(line: string): boolean {
   let from = line.length;
   while (line[from - 1] === "\\") from--;
   return (line.length - from) % 2 === 1;
+}
+
+/** What "time" takes for its own unless it is quoted, and may stand before a command. */
+function isPrelude(word: string): boolean {
+  return TIMES.has(word) || ASSIGNMENT.test(word);
 }
 
 function isKeyword(word: string): boolean {

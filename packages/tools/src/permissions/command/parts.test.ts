@@ -25,6 +25,12 @@ describe("commandParts", () => {
     ["time A=1 rm x", "rm x"],
     ["stdbuf -oL setsid rm x", "rm x"],
     ["trap 'rm x' EXIT", "rm x"],
+    ["trap -- 'rm x' EXIT", "rm x"],
+    ["eval -- rm x", "rm x"],
+    ["bash - <<< 'rm x'", "rm x"],
+    ["bash -e - <<< 'rm x'", "rm x"],
+    ["bash /dev/stdin <<< 'rm x'", "rm x"],
+    ["sh /proc/self/fd/0 <<< 'rm x'", "rm x"],
     ["busybox rm x", "rm x"],
     ["bash <<'E'\nrm x\nE", "rm x"],
     ["bash <<< 'rm x'", "rm x"],
@@ -50,6 +56,9 @@ describe("commandParts", () => {
     'bash -c "$X"',
     "bash --rcfile x -c ls",
     "zsh -c ls",
+    "bash - <<< ls",
+    "bash /dev/stdin <<< ls",
+    "bash /dev/fd/3 3<<< ls",
     "eval $X",
     "sudo --weird ls",
     "env A=1 ls",
@@ -110,10 +119,57 @@ describe("commandParts", () => {
     "printf -v PATH .",
     "curl -d @x https://example.org",
     "node -e 1",
+    "find {-exec,touch,P,\\;,-name,x*}",
+    "find {-exec,touch,P,\\;,-name,x[1]}",
+    "find {x?,-delete}",
+    "git log {--output=P,x*}",
+    "git {-c,alias.x=!touch\\ P,x,y*}",
+    "sort {-o,P,x*}",
+    "tar {--to-command=x,x*}",
+    "curl {-o,P,x*}",
+    "node {-e,1,x*}",
+    "python3 {-c,1,x*}",
+    "git diffto[o]l -yx 'touch P' HEAD~1",
+    "git --no-pager diffto[o]l -yx 'touch P' HEAD~1",
+    "git {,} config alias.x '!touch P'",
+    "git remote-ext x 'touch P'",
+    "git remote-fd 3",
+    "git submodule--helper foreach id",
+    "git credential-store get",
+    "git merge-index ./x -a",
+    "git alias-of-the-repository",
+    "tar x[I]f sh x",
+    "uniq a*",
+    "sed -e '' -e '1e touch P' a",
+    "sed -e 1p -e '' -e '1e touch P' a",
+    "sed -be'1e touch P' 1p",
+    "sed -l 1p '1e touch P' a",
+    "sed --line-length 1p '1e touch P' a",
+    "rg x ~",
+    "uniq - y",
+    "git read-tree --index-output=y HEAD",
+    "tar cf x --index-file=y a",
+    "tar cf x -g y a",
+    "wget -a y x",
+    "wget --save-cookies=y x",
+    "python3 /dev/stdin",
+    "python3 -i a",
+    "python3 --check-hash-based-pycs always",
+    "node /dev/stdin",
+    "perl /dev/fd/0",
+    "cmake -E touch y",
+    "gcc -wrapper touch,y a",
+    "iconv -o y a",
+    "tar cf x -T list",
+    "tar cf x --files-from=list",
+    "git format-patch --output-directory=x HEAD~1",
+    "python3 -",
+    "node",
+    "node - x",
   ])("knows that there is more to %j", (line) => {
     const { parts, unclear } = commandParts(line);
     expect(unclear).toBeUndefined();
-    expect(parts.some(({ escape }) => escape !== undefined)).toBe(true);
+    expect(parts.some(({ escapes }) => escapes.length > 0)).toBe(true);
   });
 
   it.each([
@@ -127,12 +183,20 @@ describe("commandParts", () => {
     "awk -F, '{ print $1 }' x",
     "tar -xzf x",
     "sort -u x",
+    "sed '' x",
+    "sed -e '' -e 1p -ns x",
+    "find src{,/x} -name y",
+    "find x[12]",
+    "git --no-pager diff --stat",
+    "git add a{b,c} src/*.ts",
+    "node x.js",
+    "python3 --version",
     "timeout 5 ls",
     "nice ls",
   ])("finds nothing more to %j", (line) => {
     const { parts, unclear } = commandParts(line);
     expect(unclear).toBeUndefined();
-    expect(parts.filter(({ escape }) => escape !== undefined)).toEqual([]);
+    expect(parts.flatMap(({ escapes }) => escapes)).toEqual([]);
   });
 
   it("takes what tee writes for a redirection", () => {

@@ -1,4 +1,4 @@
-import { type Escape, findEscape } from "./escapes.ts";
+import { type Escape, findEscapes, findSettings, runsArguments } from "./escapes.ts";
 import { parseCommandLine, type Redirect, type SimpleCommand, type Word } from "./parse.ts";
 
 /** A longer command line is asked about, whatever rules allow. */
@@ -12,15 +12,27 @@ const MAX_WRAPPERS = 8;
 export interface CommandPart {
   /** Assignments, program and arguments; in quotes where they need some. */
   text: string;
+  /** The same with `OPEN` for what is not known of it: only `*` in a rule stands for that. */
+  shape: string;
   /** The same as a person might write it in a rule that forbids: bare name, no quotes. */
   plain: readonly string[];
   /** What each of `plain` surely begins with, where a word is not known. */
   known?: readonly string[];
+  /** What it may run of what it is given: for rules that forbid, in the form of `plain`. */
+  guesses: readonly string[];
+  /** What is written in it, of which it may make a command in its own way. */
+  hints?: string;
+  /** What is written in it and goes elsewhere: to a file, or to the next command. */
+  passesOn?: string;
+  /** It runs a file, or what it reads. */
+  runsText: boolean;
   redirects: readonly Redirect[];
-  /** It can do more than it seems to. */
-  escape?: Escape;
+  /** How it can do more than it seems to. */
+  escapes: readonly Escape[];
   /** It does nothing by itself: no rule is needed. */
   inert: boolean;
+  /** It changes the folder that later parts run in. */
+  moves: boolean;
 }
 
 export interface CommandParts {
@@ -66,7 +78,8 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   if (first && (!first.literal || /[\s\\]/.test(first.text) || first.text === "")) {
     found.unclear ??= `It is unclear which command "${first.text}" is.`;
   }
-  found.moves ||= MOVERS.has(program);
+  const moves = MOVERS.has(program);
+  found.moves ||= moves;
   const wrapped = first?.literal ? unwrap(program, args, redirects) : undefined;
   if (wrapped?.unclear !== undefined) found.unclear ??= wrapped.unclear;
   if (wrapped && depth >= MAX_WRAPPERS) {
@@ -77,14 +90,35 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     }
     if (wrapped?.script !== undefined) addScript(found, wrapped.script, depth + 1);
   }
-  const escape = first?.literal && !wrapped ? findEscape(program, args) : undefined;
+  const escapes = [
+    ...findSettings(assignments),
+    ...(first?.literal && !wrapped ? findEscapes(program, args) : []),
+  ];
+  const runs = escapes.some((escape) => escape.runs);
+  const isGuessed = runs || (wrapped?.unclear !== undefined && WRAPPERS.has(program));
+  const assigned = assignments.map(({ text }) => text);
+  const texts = [...assigned, ...args.map(({ text }) => text)];
+  const inputs = redirects.flatMap(({ kind, target, written: body }) =>
+    kind === "input" ? [body ?? target.text] : [],
+  );
+  const isQuiet = !runs && !wrapped && assignments.length === 0 && QUIET.has(program);
+  const named = SUBCOMMANDS.has(program) && assignments.length === 0 ? texts.slice(1) : texts;
   found.parts.push({
     text: [...assignments, ...words].map(written).join(" "),
+    shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),
+    guesses: isGuessed && depth < MAX_WRAPPERS ? guessCommands(program, args, depth) : [],
+    ...(!isQuiet && { hints: (wrapped ? assigned : [...named, ...inputs]).join("\n") }),
+    ...(isQuiet && { passesOn: [...texts, ...inputs].join("\n") }),
+    runsText:
+      escapes.some(({ word }) => word === "-") ||
+      (!wrapped && SHELLS.has(program) && args.length > 0) ||
+      (first?.text.includes("/") ?? false),
     redirects: [...redirects, ...teeFiles(program, args)],
-    ...(escape && { escape }),
+    escapes,
+    moves,
     inert:
-      !escape &&
+      escapes.length === 0 &&
       assignments.length === 0 &&
       (words.length === 0 ||
         wrapped?.alone === false ||
@@ -92,18 +126,76 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   });
 }
 
+/** Print, compare or move what they are given, and never run it. */
+const QUIET = new Set(
+  (
+    "echo printf cat ls head tail wc grep egrep fgrep rg ag cut paste tr sort uniq shuf diff cmp comm " +
+    "join test [ [[ true false : cd pushd popd pwd mkdir rmdir touch cp mv ln chmod chown stat file " +
+    "du df date basename dirname realpath readlink which type whereis jq tee sed awk gawk git sleep " +
+    "seq exit return break continue set shopt export declare local readonly curl wget tree column " +
+    "fold fmt nl rev tac sha256sum md5sum base64 xxd od strings find fd"
+  ).split(" "),
+);
+
+/** The word behind them is a command of their own. */
+const SUBCOMMANDS = new Set(
+  (
+    "npm yarn pnpm bun cargo go pip pip3 uv poetry gem bundle composer dotnet gh hub glab hg svn jj " +
+    "apt apt-get brew dnf yum pacman apk snap flatpak aws gcloud az terraform helm heroku fly"
+  ).split(" "),
+);
+
+/** Behind which of its words a program expects the command that it runs. Others: from the first on. */
+const COMMAND_BEHIND: ReadonlyMap<string, RegExp> = new Map([
+  ["git", /^run$/],
+  ...["npm", "pnpm", "yarn"].map((name): [string, RegExp] => [name, /^(?:exec|x|dlx|--)$/]),
+  ...["docker", "podman", "kubectl"].map((name): [string, RegExp] => [name, /^(?:run|exec|--)$/]),
+]);
+
+/** Of many arguments only these are tried as the beginning of a command, and as its words. */
+const MAX_GUESSES = 100;
+
+/** What a program may run of its arguments: each of them may begin a command, or be a script. */
+function guessCommands(program: string, args: readonly Word[], depth: number): string[] {
+  const texts = args.map(({ text }) => text);
+  const behind = COMMAND_BEHIND.get(program);
+  const isRunner = runsArguments(program) || WRAPPERS.has(program);
+  const before = behind ? texts.findIndex((text) => behind.test(text)) : -1;
+  const from = (behind && before >= 0) || (!behind && isRunner) ? before + 1 : texts.length;
+  const tails = texts
+    .slice(from, from + MAX_GUESSES)
+    .map((name, index) =>
+      [baseName(name), ...texts.slice(from + index + 1, from + index + MAX_GUESSES)].join(" "),
+    );
+  const scripts = texts
+    .map((text) => text.replace(/^-{0,2}[\w.-]+=/, ""))
+    .filter((text) => /\s/.test(text))
+    .slice(0, MAX_GUESSES)
+    .flatMap((script) => {
+      const inner: CommandParts = { parts: [], moves: false, steps: 0 };
+      addScript(inner, script, depth + 1);
+      return inner.parts.flatMap(({ plain, guesses }) => [...plain, ...guesses]);
+    });
+  return [...tails, ...scripts];
+}
+
 /** The forms that a forbidding rule is matched with, and what is known of them. */
 function plainForms(words: readonly Word[], program: string): Pick<CommandPart, "plain" | "known"> {
   const texts = words.map(({ text }) => text);
   const [name = "", ...rest] = texts;
+  const isOption = (text: string): boolean => /^[-+]./.test(text);
+  const operand = rest.findIndex((text) => !isOption(text));
+  // With and without the options before the first operand: "git --no-pager push" pushes.
+  const forms = operand > 0 ? [rest, rest.slice(operand)] : [rest];
   const names = name === program ? [name] : [name, program];
-  const plain = names.map((each) => [each, ...rest].join(" "));
+  const plain = names.flatMap((each) => forms.map((form) => [each, ...form].join(" ")));
   const unknown = words.findIndex(({ literal }) => !literal);
   if (unknown < 0) return { plain };
   const prefix = words[unknown]?.prefix ?? "";
-  const known = names.map((each) =>
-    unknown === 0 ? prefix : [each, ...texts.slice(1, unknown), prefix].join(" "),
-  );
+  if (unknown === 0) return { plain, known: [prefix] };
+  const before = texts.slice(1, unknown);
+  const starts = before.length > 0 && before.every(isOption) ? [before, []] : [before];
+  const known = names.flatMap((each) => starts.map((start) => [each, ...start, prefix].join(" ")));
   return { plain, known };
 }
 
@@ -111,6 +203,15 @@ function plainForms(words: readonly Word[], program: string): Pick<CommandPart, 
 function written({ text, literal }: Word): string {
   if (!literal || /^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Not in a command line, so that no text in a rule is taken for it. */
+const OPEN = "\0";
+
+/** A word for rules that allow: what it expands to may be anything behind its beginning. */
+function describeShape(word: Word): string {
+  if (word.literal) return written(word);
+  return /^[\w@%+=:,./-]*$/.test(word.prefix) ? `${word.prefix}${OPEN}` : OPEN;
 }
 
 function baseName(path: string): string {
@@ -192,9 +293,9 @@ function unwrap(
       if (/^-[vV]$/.test(args[0]?.text ?? "")) return undefined;
       return unwrapOptions(program, { flags: "p" }, args);
     case "eval":
-      return unwrapText(program, args);
+      return unwrapText(program, withoutDashes(args));
     case "trap":
-      return { ...unwrapText(program, args.slice(0, 1)), alone: true };
+      return { ...unwrapText(program, withoutDashes(args).slice(0, 1)), alone: true };
     case "watch": {
       const inner = unwrapOptions(program, { flags: "bcdegtwx", valued: "n" }, args);
       const text = unwrapText(program, inner?.commands?.[0] ?? []);
@@ -285,12 +386,14 @@ function unwrapShell(
     // Each "o" takes the name of an option along.
     at += text.replace(/[^oO]/g, "").length;
   }
+  // Ends the options, as "--" does.
+  if (args[at]?.text === "-") at++;
   const next = args[at];
   if (letters.includes("c") && next) {
     const text = unwrapText(program, [next]);
     return { ...text, unclear: strange ?? text.unclear };
   }
-  if (next && !letters.includes("s")) {
+  if (next && !letters.includes("s") && !/^\/(?:dev|proc)\//.test(next.text)) {
     return strange === undefined ? undefined : { unclear: strange, alone: true };
   }
   const input = redirects.findLast(({ kind }) => kind === "input");
@@ -299,6 +402,11 @@ function unwrapShell(
     unclear: `"${program}" runs what it reads.`,
     alone: true,
   };
+}
+
+/** What follows the end of the options, if that is marked. */
+function withoutDashes(args: readonly Word[]): readonly Word[] {
+  return args[0]?.text === "--" ? args.slice(1) : args;
 }
 
 /** Words that are a command line together. */
