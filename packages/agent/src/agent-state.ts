@@ -77,6 +77,7 @@ export class EventState {
         break;
       case "turn_start":
       case "tool_execution_update":
+      case "waiting":
       case "retry":
       case "fallback":
       case "limit":

@@ -27,7 +27,7 @@ import { Interruption } from "./interruption.ts";
 import { copyMessage, MessageReader } from "./message-reader.ts";
 import { buildContext, buildOptions } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
-import { Watchdog } from "./watchdog.ts";
+import { type ContentTimeout, Watchdog } from "./watchdog.ts";
 
 /** What came of asking a model. */
 interface Outcome extends Attempt {
@@ -142,9 +142,14 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   const { redirect } = run;
   if (redirect.arrived) return unsent(redirectedMessage(run));
   const interruption = new Interruption();
-  const watchdog = new Watchdog(run.clock, run.model, run.config.watchdog ?? {}, () =>
-    interruption.raise("stalled"),
-  );
+  let timeout: ContentTimeout | undefined;
+  const watchdog = new Watchdog(run.clock, run.model, run.config.watchdog ?? {}, {
+    onSilence: (silence) => run.emitProgress({ type: "waiting", ...silence }),
+    onTimeout: (over) => {
+      timeout = over;
+      interruption.raise("stalled");
+    },
+  });
   const unlink = run.cancellation.onCancel(() => interruption.raise("canceled"));
   redirect.onArrival = () => interruption.raise("redirected");
   const reader = new MessageReader(run);
@@ -162,7 +167,7 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   }
   const finished = reader.finish(interruption);
   if (finished) await finished;
-  const message = conclude(run, reader, interruption, thrown);
+  const message = conclude(run, reader, interruption, { thrown, timeout });
   return { message, shown: reader.shown, finished: reader.finished };
 }
 
@@ -204,7 +209,10 @@ function conclude(
   run: Run,
   { final, live }: MessageReader,
   { reason }: Interruption,
-  thrown: { error: unknown } | undefined,
+  {
+    thrown,
+    timeout,
+  }: { thrown?: { error: unknown } | undefined; timeout?: ContentTimeout | undefined },
 ): AssistantMessage {
   const base = final ?? live ?? emptyMessage(run);
   if (reason === "redirected") {
@@ -213,9 +221,7 @@ function conclude(
     return { ...kept, stopReason: "redirected" };
   }
   if (reason === "canceled") return withAbort(run, copyMessage(base));
-  if (reason === "stalled") {
-    return withFailure(copyMessage(base), "The model's service went silent.", { kind: "stalled" });
-  }
+  if (reason === "stalled" && timeout) return withTimeout(copyMessage(base), timeout);
   if (final) {
     const emptiness = explainEmptiness(final);
     return emptiness ? withFailure(final, emptiness, { kind: "empty" }) : final;
@@ -224,6 +230,21 @@ function conclude(
     return withFailure(copyMessage(base), messageOfError(thrown.error), toFailure(thrown.error));
   }
   return withFailure(copyMessage(base), "The response ended early.", { kind: "incomplete" });
+}
+
+/** The message of a response whose content did not come. */
+function withTimeout(
+  message: AssistantMessage,
+  { silentMs, hasBegun, option }: ContentTimeout,
+): AssistantMessage {
+  const seconds = `${silentMs / 1000} s (${option})`;
+  return hasBegun
+    ? withFailure(
+        message,
+        `The service sent no content for ${seconds}. It may still be at work, so it is not asked again by itself.`,
+        { kind: "stalled", retryable: false },
+      )
+    : withFailure(message, `The service did not answer for ${seconds}.`, { kind: "stalled" });
 }
 
 /** Takes out calls that were cut off (R26), makes ids unique, and adds the message. */

@@ -69,6 +69,7 @@ const PASSED_ON: Record<PassedOn, true> = {
   headers: true,
   maxRetryDelayMs: true,
   timeoutMs: true,
+  watchdog: true,
   metadata: true,
   onPayload: true,
   onResponse: true,

@@ -33,7 +33,7 @@ import type {
 } from "../contract/types.ts";
 import { History } from "../transcript/history.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
-import { Emitter } from "./emitter.ts";
+import { Emitter, type ProgressEvent } from "./emitter.ts";
 import { EventLoopYield } from "./event-loop-yield.ts";
 import { Fallbacks } from "./fallbacks.ts";
 import { Hooks } from "./hooks.ts";
@@ -197,8 +197,8 @@ export class Run implements ContextHost {
     return this.#emitter.emit(event);
   }
 
-  emitUpdate(event: Extract<AgentEvent, { type: "tool_execution_update" }>): void {
-    this.#emitter.emitUpdate(event);
+  emitProgress(event: ProgressEvent): void {
+    this.#emitter.emitProgress(event);
   }
 
   /** Several events in a row; costs a promise only where the sink gives one. */

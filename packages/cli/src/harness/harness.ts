@@ -5,6 +5,7 @@ import {
   listCalls,
   jsonLines,
   type Limits,
+  type WatchdogOptions,
   logging,
   type Middleware,
   type PromptInput,
@@ -191,6 +192,7 @@ class AgentHarness implements Harness {
       convertToLlm: toLlmMessages,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
+      watchdog: watchdogOf(settings),
       context: {
         convertMessage: toLlmMessage,
         pinned: () => pinned(guidance, instructions, toolset),
@@ -464,6 +466,17 @@ function createLimits({ maxCost, maxTurns }: Settings): Limits {
   return {
     ...(maxTurns !== undefined && { maxTurns }),
     ...(maxCost !== undefined && { maxCostUsd: maxCost }),
+  };
+}
+
+const MS_PER_SECOND = 1_000;
+
+function watchdogOf(settings: Settings): WatchdogOptions {
+  const { firstByteTimeout, connectionTimeout, contentTimeout } = settings;
+  return {
+    ...(firstByteTimeout !== undefined && { firstByteMs: firstByteTimeout * MS_PER_SECOND }),
+    ...(connectionTimeout !== undefined && { betweenBytesMs: connectionTimeout * MS_PER_SECOND }),
+    ...(contentTimeout !== undefined && { contentMs: contentTimeout * MS_PER_SECOND }),
   };
 }
 

@@ -29,6 +29,8 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** What kind of answer was drawn, for the log. */
   readonly kind: string;
+  /** Any event was pushed: the service is at work, and is not asked again for its silence. */
+  begun: boolean;
   /** `start` was pushed: what comes is to be passed on. */
   started: boolean;
   /** Content was passed on, so that this attempt must not be repeated. */
@@ -153,6 +155,7 @@ export class SimModel {
       signal,
       kind: script.kind,
       started: false,
+      begun: false,
       shown: false,
       replayable: true,
       outcome: "open",
@@ -449,6 +452,7 @@ class WatchedStream extends AssistantMessageEventStream {
     }
     if (attempt.outcome !== "open") return;
     attempt.lastPushAt = this.#world.now;
+    attempt.begun = true;
     switch (event.type) {
       case "start":
         attempt.started = true;

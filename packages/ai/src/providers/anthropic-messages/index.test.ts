@@ -388,6 +388,23 @@ describe("writing", () => {
   ];
 
   it.each([
+    ["claude-opus-4-1", undefined],
+    ["claude-sonnet-4-5-20250929", true],
+    ["claude-haiku-5-5", true],
+    ["other", undefined],
+  ])("asks %s for arguments as they are written, if it can", async (id, eager) => {
+    const { request } = await ask(WHOLE, { tools }, {}, { ...model, id });
+    expect(request.body["tools"]).toEqual([
+      {
+        name: "look",
+        description: "Looks",
+        input_schema: { type: "object", properties: {} },
+        ...(eager && { eager_input_streaming: true }),
+      },
+    ]);
+  });
+
+  it.each([
     ["auto", { type: "auto" }],
     ["none", { type: "none" }],
     ["required", { type: "any" }],

@@ -210,16 +210,18 @@ function toolParams(
   { context, model, options }: RequestContext,
   messages: readonly Message[],
 ): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
+  const { eagerInput, noForcedCalls } = findClaudeFeatures(model.id);
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description,
     input_schema: { ...toJsonSchema(parameters), type: "object" as const },
+    ...(eagerInput && { eager_input_streaming: true }),
   }));
   if (tools.length > 0) {
     const { toolChoice: choice } = options;
     if (choice === undefined) return { tools };
     if (choice === "auto" || choice === "none") return { tools, tool_choice: { type: choice } };
-    if (findClaudeFeatures(model.id).noForcedCalls) return { tools };
+    if (noForcedCalls) return { tools };
     if (typeof choice === "object") return { tools, tool_choice: { type: "tool", ...choice } };
     return { tools, tool_choice: { type: "any" } };
   }
