@@ -65,17 +65,22 @@ async function askModels(run: Run): Promise<Outcome> {
   }
 }
 
-/** Whether the service refused the context as too large, and a smaller one can be made. */
+/** Whether the service refused the context as too large, and has shown nothing. */
 function isOverflow(run: Run, { message, shown }: Outcome): boolean {
-  if (message.failure?.kind !== "overflow") return false;
-  return !shown && !run.canceled && run.config.context !== undefined;
+  return message.failure?.kind === "overflow" && !shown && !run.canceled;
 }
 
-/** Asks once more with a smaller context (R24). */
+/** Asks again with a smaller context (R24): first without images, then compacted. */
 async function retryWithSmallerContext(run: Run, first: Outcome): Promise<Outcome> {
   const { message } = first;
   const { errorMessage = "" } = message;
-  const obstacle = await run.compactor.compactAfterOverflow();
+  if (run.images.narrow()) {
+    await run.emit({ type: "retry", attempt: 1, delayMs: 0, kind: "overflow", errorMessage });
+    const next = await request(run);
+    return isOverflow(run, next) ? retryWithSmallerContext(run, next) : next;
+  }
+  if (!run.config.context) return first;
+  const obstacle = await run.compactor.compactAfterOverflow(message.failure ?? {});
   if (obstacle) {
     return {
       ...first,
@@ -224,12 +229,27 @@ function conclude(
   if (reason === "stalled" && timeout) return withTimeout(copyMessage(base), timeout);
   if (final) {
     const emptiness = explainEmptiness(final);
+    if (emptiness && fillsWindow(run, final)) {
+      const why = "The model's window is full: the request left no room for an answer.";
+      return withFailure(final, why, { kind: "overflow", retryable: false });
+    }
     return emptiness ? withFailure(final, emptiness, { kind: "empty" }) : final;
   }
   if (thrown) {
     return withFailure(copyMessage(base), messageOfError(thrown.error), toFailure(thrown.error));
   }
   return withFailure(copyMessage(base), "The response ended early.", { kind: "incomplete" });
+}
+
+/** A request may be this much below the window, and leave no room all the same. */
+const FULL_SHARE = 0.99;
+
+/** Whether a response that says nothing had no room to say it in. */
+function fillsWindow(run: Run, { usage }: AssistantMessage): boolean {
+  const { input, output = 0, cacheRead = 0, cacheWrite = 0 } = usage;
+  const { contextWindow } = run.model;
+  if (contextWindow === undefined || input === undefined || output > 0) return false;
+  return input + cacheRead + cacheWrite >= contextWindow * FULL_SHARE;
 }
 
 /** The message of a response whose content did not come. */

@@ -32,6 +32,7 @@ import type {
   TurnChanges,
 } from "../contract/types.ts";
 import { History } from "../transcript/history.ts";
+import { ImageFilter } from "../transcript/images.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
 import { Emitter, type ProgressEvent } from "./emitter.ts";
 import { EventLoopYield } from "./event-loop-yield.ts";
@@ -73,6 +74,7 @@ export class Run implements ContextHost {
   readonly inbox: Inbox;
   readonly gauge: LimitGauge;
   readonly fallbacks: Fallbacks;
+  readonly images: ImageFilter = new ImageFilter();
   /** The model in use. */
   model: Model;
   /** How the service of the model in use counts tokens. */
