@@ -64,6 +64,31 @@ describe.each(CASES)("a response of $id over $api", ({ create, model, respond })
     }
   });
 
+  const text = Buffer.from(bytes).toString();
+  const isSse = text.startsWith("data:") || text.startsWith("event:");
+  const stray = {
+    error: { code: 499, message: "The operation was cancelled.", status: "CANCELLED" },
+  };
+
+  it.runIf(isSse).each([
+    ["on a line", JSON.stringify(stray)],
+    ["on several lines", JSON.stringify(stray, undefined, 2)],
+    ["in a list", JSON.stringify([stray])],
+    ["with CRLF", JSON.stringify(stray, undefined, 2).replaceAll("\n", "\r\n")],
+  ])("is an error where an error object %s stands between its events", async (_, error) => {
+    const events = text.split(/(?<=\n\n)/);
+    for (let before = 1; before < events.length; before++) {
+      const body = [...events.slice(0, before), `${error}\n\n`, ...events.slice(before)].join("");
+      for (const lengths of [[body.length], [5]]) {
+        const message = await ask({ body: [...inPieces(utf8(body), lengths)] });
+        expect(message.stopReason).toBe("error");
+        expect(message.errorMessage).toContain("The operation was cancelled.");
+      }
+    }
+    const cut = await ask({ body: `${events.slice(0, 2).join("")}${error}` });
+    expect(cut.errorMessage).toContain("The operation was cancelled.");
+  });
+
   it.each([
     [401, "auth"],
     [429, "rate_limit"],

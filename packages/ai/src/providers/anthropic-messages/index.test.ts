@@ -387,6 +387,18 @@ describe("writing", () => {
     { name: "look", description: "Looks", parameters: { type: "object", properties: {} } },
   ];
 
+  it("adds the caller's betas to its own", async () => {
+    const options = {
+      thinkingLevel: "high",
+      headers: { "Anthropic-Beta": "files-api-2025-04-14, interleaved-thinking-2025-05-14" },
+    } as const;
+    const at = { ...model, id: "claude-sonnet-4-5", headers: { "anthropic-beta": "context-1m" } };
+    const { request } = await ask(WHOLE, { tools }, options, at);
+    expect(request.headers["anthropic-beta"]).toBe(
+      "interleaved-thinking-2025-05-14,context-1m,files-api-2025-04-14",
+    );
+  });
+
   it.each([
     ["claude-opus-4-1", undefined],
     ["claude-sonnet-4-5-20250929", true],

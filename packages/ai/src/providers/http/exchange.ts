@@ -3,6 +3,7 @@ import { AssistantMessageEventStream } from "../../stream/assistant-stream.ts";
 import type { ConnectionWatchdog, ServiceResponse, StreamOptions } from "../../client/client.ts";
 import { type Clock, systemClock } from "../../common/clock.ts";
 import { errorMessage } from "../../common/errors.ts";
+import { isRecord } from "../../common/records.ts";
 import { isRetryable } from "../../messages/failure.ts";
 import { isLocalModel } from "../../messages/local-model.ts";
 import type { Context, Failure, Model } from "../../messages/messages.ts";
@@ -12,7 +13,7 @@ import { hasFailure, ProviderError, ServiceFault } from "../errors/provider-erro
 import { type ServicePreset, resolveService } from "../services/presets.ts";
 import type { Fetch, FetchedResponse } from "./fetch.ts";
 import type { ApiFormat, ApiRequest, RequestContext } from "./format.ts";
-import { lowerCaseKeys } from "./headers.ts";
+import { mergeHeaders } from "./headers.ts";
 import { writeJson } from "./json.ts";
 import { createRedirectLoopError, explainRedirect, findRedirect } from "./redirects.ts";
 
@@ -60,6 +61,21 @@ export function createProvider(format: ApiFormat, config: ProviderConfig = {}): 
       return stream;
     },
   };
+}
+
+const MAX_BLANK_CHARS = 8;
+
+/** An event that says nothing, as some services send to keep a connection open. */
+function isBlank(data: string): boolean {
+  if (data.length > MAX_BLANK_CHARS) return false;
+  const text = data.trim();
+  return text === "" || text === "null";
+}
+
+/** Whether JSON that stands outside of any event reports an error. */
+function isErrorObject(value: unknown): boolean {
+  const [inner] = Array.isArray(value) ? value : [value];
+  return isRecord(inner) && (inner["type"] === "error" || Boolean(inner["error"]));
 }
 
 /** A limit of 0 is none. */
@@ -156,13 +172,13 @@ class Exchange {
     const payload =
       (await runHook("onPayload", async () => onPayload?.(body, this.#model))) ?? body;
     const text = writeJson(payload, this.#service.name);
-    const headers = {
-      "content-type": "application/json",
-      ...lowerCaseKeys(own),
-      ...lowerCaseKeys(this.#service.headers),
-      ...lowerCaseKeys(this.#model.headers),
-      ...lowerCaseKeys(extra),
-    };
+    const headers = mergeHeaders(
+      { "content-type": "application/json" },
+      own,
+      this.#service.headers,
+      this.#model.headers,
+      extra,
+    );
     const { fetch = globalThis.fetch } = this.#config;
     let address = url;
     for (let redirects = 0; ; redirects++) {
@@ -216,13 +232,16 @@ class Exchange {
     const reading = this.#format.createReader(this.#out, request);
     let payloads = 0;
     const onPayload: OnPayload = (data, event) => {
-      if (this.#out.closed) return;
+      if (this.#out.closed || isBlank(data)) return;
       payloads++;
       this.#out.report.events++;
       reading.read(data, event);
     };
+    const onStray = (value: unknown): void => {
+      if (!this.#out.closed && isErrorObject(value)) throw new ServiceFault(value);
+    };
     const decoder =
-      this.#format.createDecoder?.(onPayload, contentType) ?? new SseDecoder(onPayload);
+      this.#format.createDecoder?.(onPayload, contentType) ?? new SseDecoder(onPayload, onStray);
     let isStream = !(decoder instanceof SseDecoder);
     const cancel = (): void => void reader.cancel().catch(() => {});
     let stopWaiting: (() => void) | undefined;

@@ -335,7 +335,9 @@ export class Reader implements ResponseReader {
     if (!call) return undefined;
     const differs = (now: string, before: string): boolean =>
       now !== "" && before !== "" && now !== before;
-    if (differs(id, call.id) || differs(name, call.name)) return undefined;
+    // Some give a call another id with each delta: without a name it is no other call.
+    const isOtherId = differs(id, call.id) && !(indexed && name === "");
+    if (isOtherId || differs(name, call.name)) return undefined;
     if (id !== "" && call.id === "") {
       call.id = id;
       this.#out.identify(call.contentIndex, { id: this.#freeId(id, call) });

@@ -433,6 +433,33 @@ describe("reading", () => {
     expect(message.report?.unknown).toEqual({ "item moon_phase": 1 });
   });
 
+  it("shows a list of tools once, however often and in which form it is announced", async () => {
+    const list = (id: string, tools: object[] = []): object => ({
+      type: "mcp_list_tools",
+      id,
+      server_label: "docs",
+      tools,
+    });
+    const whole = list("mcpl_1", [{ name: "search" }]);
+    const shown = [{ type: "serviceTool", id: "mcpl_1", name: "mcp_list_tools", raw: whole }];
+    const twice = await ask([
+      CREATED,
+      at(0, "output_item.added", { item: list("mcpl_1") }),
+      at(0, "output_item.added", { item: list("mcpl_1") }),
+      at(0, "output_item.done", { item: whole }),
+      at(0, "output_item.done", { item: whole }),
+      completed([whole]),
+    ]);
+    expect(twice.message.content).toEqual(shown);
+    const renamed = await ask([
+      CREATED,
+      at(0, "output_item.added", { item: list("mcpl_0") }),
+      at(1, "output_item.done", { item: whole }),
+      completed([whole]),
+    ]);
+    expect(renamed.message.content).toEqual(shown);
+  });
+
   it("passes over what it does not know, and counts it", async () => {
     const strange = [
       { type: "ping", cost: "0" },

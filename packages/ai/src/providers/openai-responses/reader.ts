@@ -105,8 +105,7 @@ export class Reader implements ResponseReader {
       case "response.reasoning_text.delta":
         return this.#thought(event, `content ${event.content_index}`);
       case "response.output_item.added":
-        this.#start(toPlace(event), event.item ?? {});
-        return;
+        return this.#itemAdded(toPlace(event), event.item ?? {});
       case "response.output_item.done":
         return this.#itemDone(toPlace(event), event.item ?? {});
       case "response.output_text.done":
@@ -212,6 +211,13 @@ export class Reader implements ResponseReader {
     const delta = toText(event.delta);
     open.input += delta;
     this.#out.toolCall(open.contentIndex, delta);
+  }
+
+  /** Some services announce an item twice. */
+  #itemAdded(place: number | string, item: Item): void {
+    const known = this.#items.find((open) => isSame(open, item));
+    if (known) this.#places.set(place, known);
+    else this.#start(place, item);
   }
 
   #itemDone(place: number | string, item: Item): void {
@@ -339,7 +345,11 @@ export class Reader implements ResponseReader {
       const open = known[index] ?? find(isAlike, item);
       if (!open?.done) this.#close(open ?? this.#start(`last ${index}`, item), item);
     }
-    for (const open of shown) if (!open.done) this.#close(open, undefined);
+    for (const open of shown) {
+      // A tool of the service that its whole output does not have was announced in another form.
+      const isReplaced = output.length > 0 && isService(open.item.type);
+      if (!open.done && !isReplaced) this.#close(open, undefined);
+    }
   }
 }
 
