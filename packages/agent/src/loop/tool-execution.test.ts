@@ -221,6 +221,45 @@ describe("R11, R12: arguments", () => {
     expect(seen).toEqual([{}, {}]);
   });
 
+  const nearly = String.raw`{"re": "\d+", "text": "one` + '\n two",}';
+
+  it("R11: a whole text that is nearly JSON is repaired and run, and keeps what was sent", async () => {
+    const seen: unknown[] = [];
+    const { transcript } = await play({
+      script: calling(["x", nearly, "c1"]),
+      tools: [
+        tool("x", (args) => {
+          seen.push(args);
+          return "ok";
+        }),
+      ],
+    });
+    const meant = { re: String.raw`\d+`, text: "one\n two" };
+    expect(seen).toEqual([meant]);
+    const asked = transcript[1];
+    expect(asked?.role === "assistant" && asked.content).toEqual([
+      {
+        type: "toolCall",
+        id: "c1",
+        name: "x",
+        arguments: meant,
+        rawArguments: nearly,
+        repaired: true,
+      },
+    ]);
+  });
+
+  it("R11: nothing is repaired after length", async () => {
+    const { transcript } = await play({
+      script: [{ parts: [call("x", nearly, "c1")], stopReason: "length" }, "Done"],
+      tools: [tool("x", () => expect.unreachable())],
+    });
+    const asked = transcript[1];
+    expect(asked?.role === "assistant" && asked.content).toMatchObject([
+      { arguments: {}, rawArguments: nearly, argumentsError: expect.any(String) },
+    ]);
+  });
+
   it("R12: arguments are coerced on a copy; the transcript keeps what the model sent", async () => {
     const seen: unknown[] = [];
     const sent = { count: "42", tags: "a", options: '{"deep":true}' };

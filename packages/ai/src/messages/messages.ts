@@ -52,8 +52,13 @@ export interface ToolCall {
   /** What the model sent, parsed. `{}` when it did not parse. */
   arguments: Record<string, unknown>;
   signature?: string;
-  /** The bytes that did not parse; only there with `argumentsError`. */
+  /** The text that did not parse; only there with `argumentsError` or `repaired`. */
   rawArguments?: string;
+  /**
+   * The text was whole but for escapes that JSON does not have, raw control characters or trailing
+   * commas; `arguments` is what it meant.
+   */
+  repaired?: true;
   /** The parser's message; a call that has this is never run. */
   argumentsError?: string;
 }
