@@ -291,6 +291,31 @@ describe("R11, R12: arguments", () => {
     expect(lines[7]).toBe(`tool_start x#c1 ${JSON.stringify(sent)}`);
   });
 
+  it("R12: a tool whose schema cannot be checked is reported once, and runs", async () => {
+    const warned: string[] = [];
+    const onWarning = ({ message }: Error): void => void warned.push(message);
+    process.on("warning", onWarning);
+    const parameters = { type: "object", properties: { n: { $ref: "https://a.example/n.json" } } };
+    const seen: unknown[] = [];
+    const remote = tool(
+      "remote",
+      (args) => {
+        seen.push(args);
+        return "ok";
+      },
+      { parameters },
+    );
+    for (let run = 0; run < 2; run++) {
+      await play({ script: calling(["remote", { n: "any" }, "c1"]), tools: [remote] });
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", onWarning);
+    expect(seen).toEqual([{ n: "any" }, { n: "any" }]);
+    expect(warned).toEqual([
+      'The arguments of tool "remote" are not checked: its schema refers to "https://a.example/n.json", which is not a part of it.',
+    ]);
+  });
+
   it("R12: the error lists each failing path", async () => {
     const seen = await resultText({
       script: calling(["x", { a: {}, list: [1, {}] }, "c1"]),

@@ -24,7 +24,7 @@ describe("repairJson", () => {
     ["trailing commas", '{"a":[1,2,],"b":{"c":1 , } ,\n}', { a: [1, 2], b: { c: 1 } }],
     ["a comma in a string", '{"a":",}",}', { a: ",}" }],
   ])("repairs %s", (_, text, value) => {
-    expect(() => JSON.parse(text)).toThrow();
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
     expect(parsed(text)).toEqual(value);
   });
 

@@ -7,7 +7,7 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages";
 import type { CacheRetention } from "../../client/client.ts";
 import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
 import { findClaudeFeatures } from "../services/claude-generations.ts";
 import {
@@ -214,7 +214,7 @@ function toolParams(
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description,
-    input_schema: { ...toJsonSchema(parameters), type: "object" as const },
+    input_schema: { ...toToolSchema(parameters) },
     ...(eagerInput && { eager_input_streaming: true }),
   }));
   if (tools.length > 0) {
@@ -229,7 +229,7 @@ function toolParams(
   const called = listCalledTools(messages).map((name) => ({
     name,
     description: "Not to be used any more.",
-    input_schema: { type: "object" as const },
+    input_schema: { type: "object" as const, properties: {} },
   }));
   return called.length > 0 ? { tools: called, tool_choice: { type: "none" } } : {};
 }

@@ -7,7 +7,7 @@ import type {
   ToolResultMessage,
   UserContent,
 } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
 import { findClaudeFeatures } from "../services/claude-generations.ts";
 import {
@@ -285,12 +285,12 @@ function toolParams(
 }
 
 function toolSpec({ name, description, parameters }: Tool, model: Model): object {
-  const { properties, required, $defs, ...rest } = toJsonSchema(parameters);
+  const { properties, required, $defs, ...rest } = toToolSchema(parameters);
   const json = {
     // Nova takes nothing else at the top of a schema.
     ...(findFamily(model) !== "nova" && rest),
     type: "object",
-    ...(properties !== undefined && { properties }),
+    properties,
     ...(required !== undefined && { required }),
     ...($defs !== undefined && { $defs }),
   };

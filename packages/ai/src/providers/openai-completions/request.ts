@@ -1,6 +1,6 @@
 import type { StreamOptions } from "../../client/client.ts";
 import type { Message, Model, ThinkingLevel } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { addBreakpoints, type ChatMessage, chatMessages } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect } from "../services/chat-quirks.ts";
 import { resolveService } from "../services/presets.ts";
@@ -82,7 +82,7 @@ function toolParams(
   { toolChoices }: ChatDialect,
 ): object {
   const tools = (context.tools ?? []).map(({ name, description, parameters }) =>
-    functionTool(name, description, toJsonSchema(parameters)),
+    functionTool(name, description, toToolSchema(parameters)),
   );
   if (tools.length > 0) {
     const { toolChoice: choice } = options;

@@ -14,7 +14,7 @@ import type {
   ThinkingLevel,
   UserContent,
 } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
@@ -226,7 +226,7 @@ function toolParams({ context, options }: RequestContext): Params {
     type: "function" as const,
     name,
     description,
-    parameters: toJsonSchema(parameters) as Record<string, unknown>,
+    parameters: { ...toToolSchema(parameters) },
     strict: false,
   }));
   if (tools.length === 0) return {};

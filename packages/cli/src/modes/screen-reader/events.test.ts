@@ -69,7 +69,7 @@ describe("what is written of events", () => {
   it("a long silence is reported, a short one is not", () => {
     const phase = "thinking";
     expect(
-      told(
+      render(
         { type: "waiting", phase, silentMs: 30_000 },
         { type: "waiting", phase, silentMs: 60_000 },
       ),
