@@ -101,9 +101,13 @@ export interface Usage {
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
+  /** The part of `cacheWrite` that is kept for an hour, which costs more. */
+  longCacheWrite?: number;
   /** The part of `output` that was thinking, if the service reports it. */
   reasoning?: number;
   totalTokens?: number;
+  /** The tier in which the service handled the request, where that has prices of its own. */
+  serviceTier?: string;
   /** Absent when any price that it needs is unknown. */
   cost?: Cost;
 }
@@ -267,6 +271,8 @@ export interface TokenPrice {
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
+  /** Written to a cache for an hour. Absent: twice `input`, as services do that have such a cache. */
+  longCacheWrite?: number;
 }
 
 /** Holds for a whole request whose input, cached or not, has more than `above` tokens. */
@@ -288,6 +294,8 @@ export interface Model {
   provider: string;
   baseUrl?: string;
   reasoning?: boolean;
+  /** How much it can be asked to think; a request for another level asks for the next one of these. */
+  thinkingLevels?: readonly ThinkingLevel[];
   input?: readonly ("text" | "image")[];
   price?: ModelPrice;
   contextWindow?: number;

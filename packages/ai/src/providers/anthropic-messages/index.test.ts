@@ -387,6 +387,21 @@ describe("writing", () => {
     { name: "look", description: "Looks", parameters: { type: "object", properties: {} } },
   ];
 
+  it("prices what a cache keeps for an hour", async () => {
+    const price = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
+    const usage = {
+      input_tokens: 0,
+      output_tokens: 0,
+      cache_creation_input_tokens: 1_000_000,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 1_000_000 },
+    };
+    const [, ...rest] = WHOLE;
+    const begin = { type: "message_start", message: { id: "m1", usage } };
+    const { message } = await ask([begin, ...rest], {}, {}, { ...model, price });
+    expect(message.usage).toMatchObject({ cacheWrite: 1_000_000, longCacheWrite: 1_000_000 });
+    expect(message.usage.cost?.cacheWrite).toBe(6);
+  });
+
   it("adds the caller's betas to its own", async () => {
     const options = {
       thinkingLevel: "high",

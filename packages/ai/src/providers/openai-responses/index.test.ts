@@ -154,6 +154,19 @@ describe("reading", () => {
     expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
+  it("prices the tier that the service used", async () => {
+    const price = { input: 2, output: 10 };
+    const usage = { input_tokens: 1_000_000, output_tokens: 0, total_tokens: 1_000_000 };
+    const costs: unknown[] = [];
+    for (const service_tier of ["default", "flex", "priority"]) {
+      const [last] = [completed([messageItem("Hello")])] as [{ response: object }];
+      const end = { ...last, response: { ...last.response, usage, service_tier } };
+      const { message } = await ask([CREATED, ...MESSAGE, end], {}, {}, { ...model, price });
+      costs.push(message.usage.cost?.total);
+    }
+    expect(costs).toEqual([2, 1, 4]);
+  });
+
   it("leaves unknown what the service does not count", async () => {
     const usage = { input_tokens: 5, output_tokens: 2 };
     const { message } = await ask([CREATED, ...MESSAGE, completed([], { usage })]);

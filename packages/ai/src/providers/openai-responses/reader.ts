@@ -30,6 +30,7 @@ interface ResponseObject {
   usage?: RawUsage | null;
   error?: unknown;
   incomplete_details?: { reason?: string } | null;
+  service_tier?: string | null;
 }
 
 interface Item {
@@ -153,13 +154,14 @@ export class Reader implements ResponseReader {
     report.details = { ...report.details, [name]: value };
   }
 
-  #readHead({ id, model, usage }: ResponseObject): void {
+  #readHead({ id, model, usage, service_tier: tier }: ResponseObject): void {
     const { message, report } = this.#out;
     if (id) message.responseId = id;
     if (model) message.servedModel = model;
     if (usage) {
       report.usage = usage;
-      this.#out.usage(toUsage(usage));
+      const isOther = typeof tier === "string" && tier !== "default" && tier !== "auto";
+      this.#out.usage({ ...toUsage(usage), ...(isOther && { serviceTier: tier }) });
     }
     this.#out.start();
   }
@@ -443,7 +445,7 @@ function sameJson(one: string, other: string): boolean {
 
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
-  const put = (name: Exclude<keyof Usage, "cost">, value: unknown): void => {
+  const put = (name: Exclude<keyof Usage, "cost" | "serviceTier">, value: unknown): void => {
     if (typeof value === "number") usage[name] = value;
   };
   const { cache_write_tokens, cached_tokens } = toRecord(raw["input_tokens_details"]);

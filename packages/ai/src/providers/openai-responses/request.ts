@@ -261,11 +261,16 @@ function effortFor(level: ThinkingLevel, known: readonly Effort[]): Effort | und
   return thinking.find((effort) => EFFORTS.indexOf(effort) >= wanted) ?? thinking.at(-1);
 }
 
-/** In rising order. The families differ, and each refuses what it does not know. */
+/** In rising order: what is known of the model, or else of its family, which refuses any other. */
 function findEfforts(request: RequestContext): readonly Effort[] {
   const given = quirk(request, "efforts");
   if (Array.isArray(given)) return EFFORTS.filter((effort) => given.includes(effort));
-  const { id } = request.model;
+  const { id, thinkingLevels } = request.model;
+  if (thinkingLevels) {
+    return EFFORTS.filter((effort) =>
+      thinkingLevels.some((level) => (level === "off" ? "none" : level) === effort),
+    );
+  }
   const version = /gpt-([5-9])(?:\.(\d+))?/.exec(id);
   if (!version) return ["low", "medium", "high"];
   const [, major, minor = "0"] = version;
