@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AssistantMessage, Tool } from "../messages/messages.ts";
+import type { AssistantMessage, Message, Tool } from "../messages/messages.ts";
 import {
   type FakeAnswer,
   fakeService,
@@ -87,6 +87,33 @@ describe.each(CASES)("a response of $id over $api", ({ create, model, respond })
     }
     const cut = await ask({ body: `${events.slice(0, 2).join("")}${error}` });
     expect(cut.errorMessage).toContain("The operation was cancelled.");
+  });
+
+  it.each([
+    ["user", { role: "user", content: [{ type: "video", data: "" }], timestamp: 0 }],
+    [
+      "assistant",
+      {
+        role: "assistant",
+        content: [{ type: "video" }],
+        api: "",
+        provider: "",
+        model: "",
+        usage: {},
+        stopReason: "stop",
+        timestamp: 0,
+      },
+    ],
+  ])("is not asked for with content of an unknown type of the %s", async (_, strange) => {
+    const { stream } = create({ fetch: () => expect.unreachable() });
+    const messages = [strange as unknown as Message];
+    const { errorMessage, failure } = await (
+      await stream(model, { messages }, { apiKey: "test-key-0123456789:test-key-0123456789" })
+    ).result();
+    expect(errorMessage).toBe(
+      'A message has content of the type "video", which is not known. Take it out, or write it as text.',
+    );
+    expect(failure).toMatchObject({ kind: "bad_request", retryable: false });
   });
 
   it.each([

@@ -402,6 +402,18 @@ describe("writing", () => {
     expect(message.usage.cost?.cacheWrite).toBe(6);
   });
 
+  it("names a signature that is not its own", async () => {
+    const said = createAnswers(model)([{ type: "text", text: "Hi", signature: "c2lnbmVk" }]);
+    const messages = [createPrompt("Hello"), said, createPrompt("And?")];
+    const service = fakeService("");
+    const provider = anthropicMessages({ fetch: service.fetch });
+    const answer = await provider.stream(model, { messages }, { apiKey: "k" });
+    expect((await answer.result()).errorMessage).toBe(
+      "The transcript has a text with a signature that is not JSON, so that it is not from this format. Take the signature out.",
+    );
+    expect(service.requests).toEqual([]);
+  });
+
   it("adds the caller's betas to its own", async () => {
     const options = {
       thinkingLevel: "high",

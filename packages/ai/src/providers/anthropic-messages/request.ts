@@ -18,6 +18,7 @@ import {
 } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
+import { parseSignature } from "../http/json.ts";
 import { joinUrl } from "../http/url.ts";
 
 const VERSION = "2023-06-01";
@@ -160,7 +161,9 @@ function assistantBlock(block: AssistantContent): ContentBlockParam {
       return {
         type: "text",
         text: block.text,
-        ...(block.signature !== undefined && { citations: JSON.parse(block.signature) }),
+        ...(block.signature !== undefined && {
+          citations: parseSignature(block.signature, "a text") as [],
+        }),
       };
     case "thinking": {
       const signature = block.signature ?? "";
@@ -174,7 +177,9 @@ function assistantBlock(block: AssistantContent): ContentBlockParam {
         id: block.id,
         name: block.name,
         input: block.arguments,
-        ...(block.signature !== undefined && { caller: JSON.parse(block.signature) }),
+        ...(block.signature !== undefined && {
+          caller: parseSignature(block.signature, "a call") as { type: "direct" },
+        }),
       };
     case "serviceTool":
       return block.raw as ContentBlockParam;

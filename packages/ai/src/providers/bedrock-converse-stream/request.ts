@@ -17,6 +17,7 @@ import {
 } from "../../messages/transform-messages.ts";
 import { ProviderError } from "../errors/provider-error.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
+import { parseSignature } from "../http/json.ts";
 import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
 
@@ -211,7 +212,7 @@ function assistantBlock(block: AssistantContent): ConverseBlock[] {
         {
           citationsContent: {
             content: [{ text: block.text }],
-            citations: JSON.parse(block.signature),
+            citations: parseSignature(block.signature, "a text") as [],
           },
         },
       ];
