@@ -27,7 +27,8 @@ import { Interruption } from "./interruption.ts";
 import { copyMessage, MessageReader } from "./message-reader.ts";
 import { buildContext, buildOptions } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
-import { type ContentTimeout, Watchdog } from "./watchdog.ts";
+import type { ContentTimeout } from "../run/silence.ts";
+import { Watchdog } from "./watchdog.ts";
 
 /** What came of asking a model. */
 interface Outcome extends Attempt {

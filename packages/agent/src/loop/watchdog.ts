@@ -1,26 +1,11 @@
 import { type AssistantMessageEvent, type Clock, isLocalModel, type Model } from "@gyre/ai";
 import { CONTENT_PHASES, type ContentPhase, type WatchdogOptions } from "../contract/types.ts";
+import { type ContentTimeout, describePhase, type Silence } from "../run/silence.ts";
 
 /** Thinking that is not shown, and arguments that a service withholds, take minutes. */
 export const DEFAULT_CONTENT_MS = 900_000;
 /** A wait is reported after this time, and each time that it has doubled. */
 export const FIRST_REPORT_MS = 15_000;
-
-/** How long a response has brought no content, and what is waited for. */
-export interface Silence {
-  phase: ContentPhase;
-  /** The tool of the call that is being written. */
-  toolName?: string;
-  silentMs: number;
-}
-
-/** A silence that is over its limit. */
-export interface ContentTimeout extends Silence {
-  /** The service had begun to answer: it may be at work, and is paid for it. */
-  hasBegun: boolean;
-  /** The option that sets the limit. */
-  option: string;
-}
 
 interface WatchdogListeners {
   onSilence: (silence: Silence) => void;
@@ -55,7 +40,7 @@ export class Watchdog {
     this.#contentMs = contentMs;
     this.#isLocal = isLocalModel(model);
     this.#listeners = listeners;
-    const limits = CONTENT_PHASES.map((phase) => this.#limitOf(phase, true).ms);
+    const limits = CONTENT_PHASES.map((phase) => this.#findLimit(phase, true).ms);
     this.#soonestMs = Math.min(FIRST_REPORT_MS, ...limits);
     this.#lastAt = clock.now();
     this.#arm();
@@ -93,7 +78,7 @@ export class Watchdog {
   #arm(): void {
     if (this.#isStopped) return;
     this.#stop();
-    const { ms } = this.#limitOf(describePhase(this.#last).phase, this.#last !== undefined);
+    const { ms } = this.#findLimit(describePhase(this.#last).phase, this.#last !== undefined);
     this.#dueAt = this.#lastAt + Math.min(this.#reportAfterMs, ms);
     this.#stop = this.#clock.after(this.#dueAt - this.#clock.now(), () => this.#check());
   }
@@ -104,7 +89,7 @@ export class Watchdog {
     const hasBegun = this.#last !== undefined;
     const silence = describePhase(this.#last);
     const silentMs = this.#clock.now() - this.#lastAt;
-    const { ms, option } = this.#limitOf(silence.phase, hasBegun);
+    const { ms, option } = this.#findLimit(silence.phase, hasBegun);
     if (silentMs >= ms) {
       this.#listeners.onTimeout({ ...silence, silentMs, hasBegun, option });
       return;
@@ -116,33 +101,12 @@ export class Watchdog {
     this.#arm();
   }
 
-  #limitOf(phase: ContentPhase, hasBegun: boolean): { ms: number; option: string } {
+  #findLimit(phase: ContentPhase, hasBegun: boolean): { ms: number; option: string } {
     const given = this.#contentMs;
     const own = typeof given === "object" ? given[phase] : undefined;
     const standard = this.#isLocal && !hasBegun ? 0 : DEFAULT_CONTENT_MS;
     const ms = own ?? (typeof given === "number" ? given : standard);
     const option = `watchdog.contentMs${own === undefined ? "" : `.${phase}`}`;
     return { ms: ms > 0 ? ms : Number.POSITIVE_INFINITY, option };
-  }
-}
-
-/** What comes next, after the last event of a response. */
-function describePhase(last: AssistantMessageEvent | undefined): Omit<Silence, "silentMs"> {
-  switch (last?.type) {
-    case "thinking_start":
-    case "thinking_delta":
-      return { phase: "thinking" };
-    case "text_start":
-    case "text_delta":
-      return { phase: "text" };
-    case "toolcall_start":
-    case "toolcall_delta": {
-      const call = last.partial.content[last.contentIndex];
-      return call?.type === "toolCall" && call.name !== ""
-        ? { phase: "call", toolName: call.name }
-        : { phase: "call" };
-    }
-    default:
-      return { phase: "response" };
   }
 }

@@ -67,7 +67,7 @@ describe.each(CASES)("a response of $id over $api", ({ create, model, respond })
   const text = Buffer.from(bytes).toString();
   const isSse = text.startsWith("data:") || text.startsWith("event:");
   const stray = {
-    error: { code: 499, message: "The operation was cancelled.", status: "CANCELLED" },
+    error: { code: 499, message: "The operation was stopped.", status: "STOPPED" },
   };
 
   it.runIf(isSse).each([
@@ -82,11 +82,11 @@ describe.each(CASES)("a response of $id over $api", ({ create, model, respond })
       for (const lengths of [[body.length], [5]]) {
         const message = await ask({ body: [...inPieces(utf8(body), lengths)] });
         expect(message.stopReason).toBe("error");
-        expect(message.errorMessage).toContain("The operation was cancelled.");
+        expect(message.errorMessage).toContain("The operation was stopped.");
       }
     }
     const cut = await ask({ body: `${events.slice(0, 2).join("")}${error}` });
-    expect(cut.errorMessage).toContain("The operation was cancelled.");
+    expect(cut.errorMessage).toContain("The operation was stopped.");
   });
 
   it.each([

@@ -19,7 +19,7 @@ const adapted = new WeakMap<JsonSchema, ToolObjectSchema>();
 /**
  * The schema of a tool as services take it: at its top an object with `properties`, and neither
  * a reference nor a choice. Alternatives are merged: all their properties may be there, those
- * that each of them requires have to be, and the description lists them. The model is told less
+ * that each of them requires have to be, and the description lists them. The model learns less
  * than the schema says; its arguments are checked against the whole schema.
  */
 export function toToolSchema(schema: AnySchema): ToolObjectSchema {

@@ -192,7 +192,7 @@ class AgentHarness implements Harness {
       convertToLlm: toLlmMessages,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
-      watchdog: watchdogOf(settings),
+      watchdog: toWatchdog(settings),
       context: {
         convertMessage: toLlmMessage,
         pinned: () => pinned(guidance, instructions, toolset),
@@ -471,7 +471,7 @@ function createLimits({ maxCost, maxTurns }: Settings): Limits {
 
 const MS_PER_SECOND = 1_000;
 
-function watchdogOf(settings: Settings): WatchdogOptions {
+function toWatchdog(settings: Settings): WatchdogOptions {
   const { firstByteTimeout, connectionTimeout, contentTimeout } = settings;
   return {
     ...(firstByteTimeout !== undefined && { firstByteMs: firstByteTimeout * MS_PER_SECOND }),

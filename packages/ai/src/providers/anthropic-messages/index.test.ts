@@ -403,12 +403,12 @@ describe("writing", () => {
   });
 
   it("names a signature that is not its own", async () => {
-    const said = createAnswers(model)([{ type: "text", text: "Hi", signature: "c2lnbmVk" }]);
-    const messages = [createPrompt("Hello"), said, createPrompt("And?")];
+    const answer = createAnswers(model)([{ type: "text", text: "Hi", signature: "c2lnbmVk" }]);
+    const messages = [createPrompt("Hello"), answer, createPrompt("And?")];
     const service = fakeService("");
     const provider = anthropicMessages({ fetch: service.fetch });
-    const answer = await provider.stream(model, { messages }, { apiKey: "k" });
-    expect((await answer.result()).errorMessage).toBe(
+    const stream = await provider.stream(model, { messages }, { apiKey: "k" });
+    expect((await stream.result()).errorMessage).toBe(
       "The transcript has a text with a signature that is not JSON, so that it is not from this format. Take the signature out.",
     );
     expect(service.requests).toEqual([]);

@@ -212,7 +212,7 @@ function assistantBlock(block: AssistantContent): ConverseBlock[] {
         {
           citationsContent: {
             content: [{ text: block.text }],
-            citations: parseSignature(block.signature, "a text") as [],
+            citations: parseSignature(block.signature, "a text"),
           },
         },
       ];

@@ -78,7 +78,7 @@ function isErrorObject(value: unknown): boolean {
   return isRecord(inner) && (inner["type"] === "error" || Boolean(inner["error"]));
 }
 
-/** A limit of 0 is none. */
+/** 0 means that there is no limit. */
 function toLimit(ms: number): number {
   return ms > 0 ? ms : Number.POSITIVE_INFINITY;
 }
