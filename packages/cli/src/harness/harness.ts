@@ -5,7 +5,6 @@ import {
   listCalls,
   jsonLines,
   type Limits,
-  type WatchdogOptions,
   logging,
   type Middleware,
   type PromptInput,
@@ -42,6 +41,7 @@ import { createSummarizer } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
+import { toWatchdog } from "./watchdog.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
 import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
@@ -466,17 +466,6 @@ function createLimits({ maxCost, maxTurns }: Settings): Limits {
   return {
     ...(maxTurns !== undefined && { maxTurns }),
     ...(maxCost !== undefined && { maxCostUsd: maxCost }),
-  };
-}
-
-const MS_PER_SECOND = 1_000;
-
-function toWatchdog(settings: Settings): WatchdogOptions {
-  const { firstByteTimeout, connectionTimeout, contentTimeout } = settings;
-  return {
-    ...(firstByteTimeout !== undefined && { firstByteMs: firstByteTimeout * MS_PER_SECOND }),
-    ...(connectionTimeout !== undefined && { betweenBytesMs: connectionTimeout * MS_PER_SECOND }),
-    ...(contentTimeout !== undefined && { contentMs: contentTimeout * MS_PER_SECOND }),
   };
 }
 

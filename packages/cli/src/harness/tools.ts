@@ -7,6 +7,7 @@ import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
+import { toWatchdog } from "./watchdog.ts";
 
 /** The tools of a harness, and MCP where there are servers. */
 export interface OpenedTools {
@@ -40,6 +41,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
   });
   const { network = false, oracle, sandbox = "auto" } = settings;
   const { client } = models;
+  const agent = { watchdog: toWatchdog(settings) };
   const toolset = await openToolset({
     root: options.cwd,
     tools: tools.filter((name) => name !== SKILL_TOOL),
@@ -49,9 +51,9 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     kept: (key) => parts.results.read(key),
     middleware,
     ...(tools.includes("oracle") && {
-      oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },
+      oracle: { client, agent, model: oracle === undefined ? model : await models.find(oracle) },
     }),
-    ...(tools.includes("task") && { task: { client, model } }),
+    ...(tools.includes("task") && { task: { client, agent, model } }),
   });
   if (guidance.hasSkillTool) {
     const { skillTool } = await import("../guidance/skills-tool.ts");
