@@ -76,6 +76,7 @@ const LEFT_OUT =
  * @typedef {{
  *   id: string, name?: string, type?: string, reasoning?: boolean, input?: string[],
  *   cost?: Cost, contextWindow?: number, maxTokens?: number,
+ *   thinkingLevelMap?: Record<string, string | null>,
  * }} Entry
  */
 
@@ -194,7 +195,8 @@ function isMadeUp(limit, window = 0) {
  * @param {boolean} routed whether it is at OpenRouter
  * @returns {string}
  */
-function formatLine({ id, name, reasoning, input, cost, contextWindow, maxTokens }, routed) {
+function formatLine(entry, routed) {
+  const { id, name, reasoning, input, cost, contextWindow, maxTokens } = entry;
   const free = id.endsWith(":free");
   // OpenRouter writes the maker in front of each name, others a note behind it.
   const plainName = (name ?? "")
@@ -202,7 +204,8 @@ function formatLine({ id, name, reasoning, input, cost, contextWindow, maxTokens
     .replace(/ \(latest\)$/, "")
     .replace(/ {2,}/g, " ")
     .trim();
-  const kinds = input && `t${input.includes("image") ? "i" : ""}${reasoning ? "r" : ""}`;
+  const kinds =
+    input && `t${input.includes("image") ? "i" : ""}${reasoning ? `r${levels(entry)}` : ""}`;
   const tiers = (cost?.tiers ?? []).map(
     (tier) => `${tokens(tier.inputTokensAbove)}:${rates(tier, free)}`,
   );
@@ -219,6 +222,25 @@ function formatLine({ id, name, reasoning, input, cost, contextWindow, maxTokens
     if (/[|`\\\n]|\$\{/.test(field)) throw new Error(`"${field}" cannot be written down.`);
   }
   return fields.join("|").replace(/\|+$/, "");
+}
+
+/** The letters of levels in the catalogue, by their names in the package. */
+const LEVEL_LETTERS = { off: "n", minimal: "u", low: "l", medium: "m", high: "h", xhigh: "x" };
+/** A level that the package does not mention is one that all models have, but for these. */
+const MENTIONED = new Set(["minimal", "xhigh"]);
+
+/**
+ * How much the model can be asked to think, where the package says more than that it thinks.
+ *
+ * @param {Entry} entry
+ * @returns {string}
+ */
+function levels({ thinkingLevelMap: words }) {
+  if (words === undefined) return "";
+  const known = Object.entries(LEVEL_LETTERS).filter(([level]) =>
+    MENTIONED.has(level) ? typeof words[level] === "string" : words[level] !== null,
+  );
+  return `/${known.map(([, letter]) => letter).join("")}`;
 }
 
 /**

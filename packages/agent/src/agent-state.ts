@@ -75,6 +75,7 @@ export class EventState {
         this.error = undefined;
         break;
       case "tool_execution_update":
+      case "waiting":
       case "retry":
       case "fallback":
       case "limit":

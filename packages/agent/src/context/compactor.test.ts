@@ -1,5 +1,12 @@
 import { estimateTokens, type Message, textOf, validateTranscript } from "@gyre/ai";
-import { call, fail, say, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
+import {
+  call,
+  fail,
+  say,
+  scriptedModel,
+  scriptedModelInfo,
+  type ScriptStep,
+} from "@gyre/ai/testing";
 import fc from "fast-check";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
@@ -458,6 +465,57 @@ describe("R24: a service that says the context is too large", () => {
     const [refused, taken] = model.calls.slice(-2);
     expect(sent(taken?.messages).length).toBeLessThan(sent(refused?.messages).length / 2);
     expect(validateTranscript(taken?.messages ?? [])).toEqual([]);
+  });
+
+  const image = { type: "image", data: "AAAA", mimeType: "image/png" } as const;
+  const shot = tool("x", () => ({ content: [{ type: "text", text: "A screen" }, image] }));
+  const tooLarge = fail("Request Entity Too Large", { kind: "overflow", status: 413 });
+  const countImages = (messages: readonly unknown[] = []): number =>
+    JSON.stringify(messages).split('"type":"image"').length - 1;
+
+  it("is asked without older images first, then without any, then with less", async () => {
+    const { end, model, events } = await play({
+      script: [...steps(3), tooLarge, tooLarge, tooLarge, "Done"],
+      tools: [shot],
+      config: { context },
+    });
+    expect(end.stop).toBe("done");
+    expect(model.calls.slice(-4).map(({ messages }) => countImages(messages))).toEqual([
+      3, 1, 0, 0,
+    ]);
+    const sizes = model.calls.slice(-4).map(({ messages }) => sent(messages).length);
+    expect(new Set(sizes).size).toBe(4);
+    expect(compactions(events)).toHaveLength(1);
+    expect(JSON.stringify(end.messages)).toContain('"type":"image"');
+  });
+
+  it("is asked without images where there is no context option", async () => {
+    const { end, model } = await play({
+      script: [...steps(1), tooLarge, "Done"],
+      tools: [shot],
+    });
+    expect(end.stop).toBe("done");
+    expect(model.calls.slice(-2).map(({ messages }) => countImages(messages))).toEqual([1, 0]);
+  });
+
+  it("a full window without an answer is made smaller, not asked again as it is", async () => {
+    const silent = {
+      parts: [],
+      stopReason: "length",
+      usage: { input: 99_500, output: 0 },
+    } as const;
+    const { end, model, events } = await play({
+      script: [...steps(10), silent, "Done"],
+      tools: [long],
+      config: {
+        context,
+        model: { ...scriptedModelInfo, contextWindow: 100_000 },
+      },
+    });
+    expect(end.stop).toBe("done");
+    expect(compactions(events)).toHaveLength(1);
+    const [full, smaller] = model.calls.slice(-2);
+    expect(sent(smaller?.messages).length).toBeLessThan(sent(full?.messages).length);
   });
 
   it("and says so again: the run fails, with its words", async () => {

@@ -68,6 +68,8 @@ export class ContextOverflowError extends Error {
   }
 }
 
+const TOO_LARGE_STATUS = 413;
+
 /** Keeps the context of one run small: what of the transcript is sent, and in which form. */
 export class Compactor {
   readonly #host: ContextHost;
@@ -149,14 +151,16 @@ export class Compactor {
   }
 
   /** Compacts the context after a service refused it. Returns why that is not possible, if it is not. */
-  async compactAfterOverflow(): Promise<string | undefined> {
+  async compactAfterOverflow({ status }: Pick<Failure, "status">): Promise<string | undefined> {
     const { calibration, config, model } = this.#host;
     const { context } = config;
     if (!context) return "No context option says how to make it smaller.";
     const { target, window } = contextLimits(context, model);
     const estimated = this.#estimate();
     // The service counts at least the window, or it would have accepted the request.
-    if (Number.isFinite(window) && calibration.correct(estimated) < window) {
+    // A limit on bytes says nothing of tokens.
+    const isTokens = status !== TOO_LARGE_STATUS;
+    if (isTokens && Number.isFinite(window) && calibration.correct(estimated) < window) {
       calibration.observe(estimated, window);
     }
     const size = calibration.correct(estimated);

@@ -225,6 +225,7 @@ function classifyEvent(event: AgentEvent): "run" | "turn" | "message" | "tool" |
     case "tool_execution_update":
     case "tool_execution_end":
       return "tool";
+    case "waiting":
     case "retry":
     case "fallback":
     case "compaction":

@@ -3,6 +3,7 @@ import {
   type AssistantMessage,
   type AssistantMessageEvent,
   type Clock,
+  type ConnectionWatchdog,
   type EventStream,
   type InferArguments,
   type Message,
@@ -216,6 +217,17 @@ export type AgentEvent =
       errorMessage: string;
     }
   | {
+      /**
+       * The response has brought no content for this long: after 15 s, and each time that the
+       * wait has doubled. It is not an error.
+       */
+      type: "waiting";
+      phase: ContentPhase;
+      /** With `phase: "call"`: the tool, as soon as it is known. */
+      toolName?: string;
+      silentMs: number;
+    }
+  | {
       /** Another model of `fallbackModels` is asked, at once. */
       type: "fallback";
       from: Pick<Model, "provider" | "id">;
@@ -267,12 +279,21 @@ export interface RetryOptions {
   maxDelayMs?: number;
 }
 
-/** How long a response may be silent before it fails as `stalled`. 0 disables the timeout. */
-export interface WatchdogOptions {
-  /** Default 300,000; none for a model on this machine. */
-  firstEventMs?: number;
-  /** Default 120,000. */
-  betweenEventsMs?: number;
+/** What a response may be silent about: its next block, or the rest of one that has begun. */
+export const CONTENT_PHASES = ["response", "thinking", "text", "call"] as const;
+export type ContentPhase = (typeof CONTENT_PHASES)[number];
+
+/**
+ * How long a response may be silent before it fails. 0 disables a limit. The limits of the
+ * connection are for the provider to keep; a failure of theirs is retried as any other.
+ */
+export interface WatchdogOptions extends ConnectionWatchdog {
+  /**
+   * Without content, whatever else the connection carries; one number, or one for each phase.
+   * Default 900,000; no limit until a model on this machine begins. A response that had begun
+   * fails as `stalled` and is not retried: its service may still be at work.
+   */
+  contentMs?: number | Partial<Record<ContentPhase, number>>;
 }
 
 /** What a run begins with: the transcript so far, and what goes with every request. */

@@ -47,13 +47,14 @@ export class MessageReader {
       interruption.onRaise(resolve);
       const read = (): void => {
         try {
-          watchdog.touch();
+          watchdog.resume();
           while (!this.final && !interruption.reason) {
             const event = stream.take();
             if (event === undefined) {
               if (!stream.closed) return stream.whenReadable(read);
               return stream.failure ? reject(stream.failure.error) : resolve();
             }
+            watchdog.observe(event);
             const passed = this.#pass(event);
             const yielded = this.#run.eventLoop.afterEvent();
             // A sink that answers with a promise does not yield to the event loop by that alone.

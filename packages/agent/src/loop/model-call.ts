@@ -27,6 +27,7 @@ import { Interruption } from "./interruption.ts";
 import { copyMessage, MessageReader } from "./message-reader.ts";
 import { buildContext, buildOptions } from "./request.ts";
 import { type Attempt, withRetry } from "./retry.ts";
+import type { ContentTimeout } from "../run/silence.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** What came of asking a model. */
@@ -65,17 +66,22 @@ async function askModels(run: Run): Promise<Outcome> {
   }
 }
 
-/** Whether the service refused the context as too large, and a smaller one can be made. */
+/** Whether the service refused the context as too large, and has shown nothing. */
 function isOverflow(run: Run, { message, shown }: Outcome): boolean {
-  if (message.failure?.kind !== "overflow") return false;
-  return !shown && !run.canceled && run.config.context !== undefined;
+  return message.failure?.kind === "overflow" && !shown && !run.canceled;
 }
 
-/** Asks once more with a smaller context (R24). */
+/** Asks again with a smaller context (R24): first without images, then compacted. */
 async function retryWithSmallerContext(run: Run, first: Outcome): Promise<Outcome> {
   const { message } = first;
   const { errorMessage = "" } = message;
-  const obstacle = await run.compactor.compactAfterOverflow();
+  if (run.images.narrow()) {
+    await run.emit({ type: "retry", attempt: 1, delayMs: 0, kind: "overflow", errorMessage });
+    const next = await request(run);
+    return isOverflow(run, next) ? retryWithSmallerContext(run, next) : next;
+  }
+  if (!run.config.context) return first;
+  const obstacle = await run.compactor.compactAfterOverflow(message.failure ?? {});
   if (obstacle) {
     return {
       ...first,
@@ -142,9 +148,14 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   const { redirect } = run;
   if (redirect.arrived) return unsent(redirectedMessage(run));
   const interruption = new Interruption();
-  const watchdog = new Watchdog(run.clock, run.model, run.config.watchdog ?? {}, () =>
-    interruption.raise("stalled"),
-  );
+  let timeout: ContentTimeout | undefined;
+  const watchdog = new Watchdog(run.clock, run.model, run.config.watchdog ?? {}, {
+    onSilence: (silence) => run.emitProgress({ type: "waiting", ...silence }),
+    onTimeout: (over) => {
+      timeout = over;
+      interruption.raise("stalled");
+    },
+  });
   const unlink = run.cancellation.onCancel(() => interruption.raise("canceled"));
   redirect.onArrival = () => interruption.raise("redirected");
   const reader = new MessageReader(run);
@@ -164,7 +175,7 @@ async function attempt(run: Run, context: Context, options: StreamOptions): Prom
   }
   const finished = reader.finish(interruption);
   if (finished) await finished;
-  const message = conclude(run, reader, interruption, thrown);
+  const message = conclude(run, reader, interruption, { thrown, timeout });
   return { message, shown: reader.shown, finished: reader.finished };
 }
 
@@ -201,7 +212,10 @@ function conclude(
   run: Run,
   { final, live }: MessageReader,
   { reason }: Interruption,
-  thrown: { error: unknown } | undefined,
+  {
+    thrown,
+    timeout,
+  }: { thrown?: { error: unknown } | undefined; timeout?: ContentTimeout | undefined },
 ): AssistantMessage {
   const base = final ?? live ?? emptyMessage(run);
   if (reason === "redirected") {
@@ -210,17 +224,45 @@ function conclude(
     return { ...kept, stopReason: "redirected" };
   }
   if (reason === "canceled") return withAbort(run, copyMessage(base));
-  if (reason === "stalled") {
-    return withFailure(copyMessage(base), "The model's service went silent.", { kind: "stalled" });
-  }
+  if (reason === "stalled" && timeout) return withTimeout(copyMessage(base), timeout);
   if (final) {
     const emptiness = explainEmptiness(final);
+    if (emptiness && fillsWindow(run, final)) {
+      const why = "The model's window is full: the request left no room for an answer.";
+      return withFailure(final, why, { kind: "overflow", retryable: false });
+    }
     return emptiness ? withFailure(final, emptiness, { kind: "empty" }) : final;
   }
   if (thrown) {
     return withFailure(copyMessage(base), messageOfError(thrown.error), toFailure(thrown.error));
   }
   return withFailure(copyMessage(base), "The response ended early.", { kind: "incomplete" });
+}
+
+/** A request may be this much below the window, and leave no room all the same. */
+const FULL_SHARE = 0.99;
+
+/** Whether a response that says nothing had no room to say it in. */
+function fillsWindow(run: Run, { usage }: AssistantMessage): boolean {
+  const { input, output = 0, cacheRead = 0, cacheWrite = 0 } = usage;
+  const { contextWindow } = run.model;
+  if (contextWindow === undefined || input === undefined || output > 0) return false;
+  return input + cacheRead + cacheWrite >= contextWindow * FULL_SHARE;
+}
+
+/** The message of a response whose content did not come. */
+function withTimeout(
+  message: AssistantMessage,
+  { silentMs, hasBegun, option }: ContentTimeout,
+): AssistantMessage {
+  const seconds = `${silentMs / 1000} s (${option})`;
+  return hasBegun
+    ? withFailure(
+        message,
+        `The service sent no content for ${seconds}. It may still be at work, so it is not asked again by itself.`,
+        { kind: "stalled", retryable: false },
+      )
+    : withFailure(message, `The service did not answer for ${seconds}.`, { kind: "stalled" });
 }
 
 /** Takes out calls that were cut off (R26), makes ids unique, and adds the message. */

@@ -192,7 +192,7 @@ async function live(world: World): Promise<AgentEvent[]> {
     clock,
     random: () => 0.5,
     retry: { maxRetries: 2, baseDelayMs: 10 },
-    watchdog: { firstEventMs: 200, betweenEventsMs: 100 },
+    watchdog: { contentMs: { response: 200, thinking: 100, text: 100, call: 100 } },
     toolTimeoutMs: 250,
     abortGraceMs: 20,
     initialState: { model: model.model, tools: toolsOn(clock) },

@@ -50,7 +50,7 @@ function toContext(run: Run, outgoing: Outgoing): Context {
   if (isOwnWord && !transformContext && !convertToLlm) {
     throw new Error("There is nothing to answer: the last message for the model is its own.");
   }
-  const context: Context = { messages: outgoing.messages };
+  const context: Context = { messages: run.images.apply(outgoing.messages) };
   if (run.systemPrompt) context.systemPrompt = run.systemPrompt;
   if (run.toolbox.specs.length > 0) context.tools = run.toolbox.specs;
   return context;
@@ -69,6 +69,7 @@ const PASSED_ON: Record<PassedOn, true> = {
   headers: true,
   maxRetryDelayMs: true,
   timeoutMs: true,
+  watchdog: true,
   metadata: true,
   onPayload: true,
   onResponse: true,

@@ -221,6 +221,45 @@ describe("R11, R12: arguments", () => {
     expect(seen).toEqual([{}, {}]);
   });
 
+  const nearly = String.raw`{"re": "\d+", "text": "one` + '\n two",}';
+
+  it("R11: a whole text that is nearly JSON is repaired and run, and keeps what was sent", async () => {
+    const seen: unknown[] = [];
+    const { transcript } = await play({
+      script: calling(["x", nearly, "c1"]),
+      tools: [
+        tool("x", (args) => {
+          seen.push(args);
+          return "ok";
+        }),
+      ],
+    });
+    const meant = { re: String.raw`\d+`, text: "one\n two" };
+    expect(seen).toEqual([meant]);
+    const asked = transcript[1];
+    expect(asked?.role === "assistant" && asked.content).toEqual([
+      {
+        type: "toolCall",
+        id: "c1",
+        name: "x",
+        arguments: meant,
+        rawArguments: nearly,
+        repaired: true,
+      },
+    ]);
+  });
+
+  it("R11: nothing is repaired after length", async () => {
+    const { transcript } = await play({
+      script: [{ parts: [call("x", nearly, "c1")], stopReason: "length" }, "Done"],
+      tools: [tool("x", () => expect.unreachable())],
+    });
+    const asked = transcript[1];
+    expect(asked?.role === "assistant" && asked.content).toMatchObject([
+      { arguments: {}, rawArguments: nearly, argumentsError: expect.any(String) },
+    ]);
+  });
+
   it("R12: arguments are coerced on a copy; the transcript keeps what the model sent", async () => {
     const seen: unknown[] = [];
     const sent = { count: "42", tags: "a", options: '{"deep":true}' };
@@ -250,6 +289,31 @@ describe("R11, R12: arguments", () => {
     const asked = transcript[1];
     expect(asked?.role === "assistant" && asked.content[0]).toMatchObject({ arguments: sent });
     expect(lines[7]).toBe(`tool_start x#c1 ${JSON.stringify(sent)}`);
+  });
+
+  it("R12: a tool whose schema cannot be checked is reported once, and runs", async () => {
+    const warned: string[] = [];
+    const onWarning = ({ message }: Error): void => void warned.push(message);
+    process.on("warning", onWarning);
+    const parameters = { type: "object", properties: { n: { $ref: "https://a.example/n.json" } } };
+    const seen: unknown[] = [];
+    const remote = tool(
+      "remote",
+      (args) => {
+        seen.push(args);
+        return "ok";
+      },
+      { parameters },
+    );
+    for (let run = 0; run < 2; run++) {
+      await play({ script: calling(["remote", { n: "any" }, "c1"]), tools: [remote] });
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", onWarning);
+    expect(seen).toEqual([{ n: "any" }, { n: "any" }]);
+    expect(warned).toEqual([
+      'The arguments of tool "remote" are not checked: its schema refers to "https://a.example/n.json", which is not a part of it.',
+    ]);
   });
 
   it("R12: the error lists each failing path", async () => {

@@ -123,7 +123,7 @@ function invoke(
       decision,
       update: (partialResult) => {
         if (answered) return;
-        run.emitUpdate({
+        run.emitProgress({
           type: "tool_execution_update",
           toolCallId: call.id,
           toolName: call.name,

@@ -527,9 +527,10 @@ describe("what is cut off", () => {
 
   it("a silent response is ended, and the next attempt has its own span", async () => {
     const clock = manualClock();
-    const running = run([stall(), "Hello"], [], {
+    const running = run([{ parts: ["Late"], delayMs: 1_000 }, "Hello"], [], {
       clock,
-      watchdog: { firstEventMs: 50, betweenEventsMs: 50 },
+      random: () => 0,
+      watchdog: { contentMs: 50 },
     });
     await clock.advance(60);
     await running;

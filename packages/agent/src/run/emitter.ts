@@ -13,7 +13,8 @@ export class SinkError extends Error {
   }
 }
 
-type Update = Extract<AgentEvent, { type: "tool_execution_update" }>;
+/** Events about something that goes on: a newer one makes an older one superfluous. */
+export type ProgressEvent = Extract<AgentEvent, { type: "tool_execution_update" | "waiting" }>;
 
 /**
  * Puts events into the sink one after the other, also when tools that run together
@@ -28,7 +29,7 @@ export class Emitter {
   readonly #listeners: AgentSink | undefined;
   #tail: Promise<void> | undefined;
   #failure: SinkError | undefined;
-  #waitingUpdates: Map<string, Update> | undefined;
+  #waitingProgress: Map<string, ProgressEvent> | undefined;
 
   constructor(
     sink: AgentSink,
@@ -50,12 +51,12 @@ export class Emitter {
       : this.#track(this.#deliver(event));
   }
 
-  /** Emits a tool's progress; while it waits for the sink, a newer one takes its place. */
-  emitUpdate(event: Update): void {
+  /** Emits progress; while it waits for the sink, a newer one takes its place. */
+  emitProgress(event: ProgressEvent): void {
     if (this.#failure) return;
-    const id = event.toolCallId;
-    if (this.#waitingUpdates?.has(id)) {
-      this.#waitingUpdates.set(id, event);
+    const id = event.type === "waiting" ? "" : event.toolCallId;
+    if (this.#waitingProgress?.has(id)) {
+      this.#waitingProgress.set(id, event);
       return;
     }
     if (!this.#tail) {
@@ -66,7 +67,7 @@ export class Emitter {
       }
       return;
     }
-    const waiting = (this.#waitingUpdates ??= new Map());
+    const waiting = (this.#waitingProgress ??= new Map());
     waiting.set(id, event);
     this.#enqueue(() => {
       const newest = waiting.get(id);

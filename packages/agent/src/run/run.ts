@@ -32,8 +32,9 @@ import type {
   TurnChanges,
 } from "../contract/types.ts";
 import { History } from "../transcript/history.ts";
+import { ImageFilter } from "../transcript/images.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
-import { Emitter } from "./emitter.ts";
+import { Emitter, type ProgressEvent } from "./emitter.ts";
 import { EventLoopYield } from "./event-loop-yield.ts";
 import { Fallbacks } from "./fallbacks.ts";
 import { Hooks } from "./hooks.ts";
@@ -71,6 +72,7 @@ export class Run implements ContextHost {
   readonly inbox: Inbox;
   readonly gauge: LimitGauge;
   readonly fallbacks: Fallbacks;
+  readonly images: ImageFilter = new ImageFilter();
   /** The model in use. */
   model: Model;
   /** How the service of the model in use counts tokens. */
@@ -193,8 +195,8 @@ export class Run implements ContextHost {
     return this.#emitter.emit(event);
   }
 
-  emitUpdate(event: Extract<AgentEvent, { type: "tool_execution_update" }>): void {
-    this.#emitter.emitUpdate(event);
+  emitProgress(event: ProgressEvent): void {
+    this.#emitter.emitProgress(event);
   }
 
   /** Several events in a row; costs a promise only where the sink gives one. */

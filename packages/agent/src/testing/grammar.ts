@@ -86,6 +86,11 @@ export class Grammar {
       case "tool_execution_end":
         this.#tool(event);
         break;
+      case "waiting":
+        if (this.#place === "in a message") {
+          this.#expect(this.#open?.role === "assistant", event, "only an answer is waited for");
+        } else this.#goTo("retrying", event);
+        break;
       case "retry":
         this.#goTo("retrying", event);
         break;

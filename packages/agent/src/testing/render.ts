@@ -25,6 +25,10 @@ export function render(event: AgentEvent): string {
       const results = event.toolResults.map((result) => ` ${result.toolName}#${result.toolCallId}`);
       return `turn_end ${event.message.stopReason}${results.join("")}`;
     }
+    case "waiting": {
+      const what = [event.phase, event.toolName].filter(Boolean).join(" ");
+      return `waiting for ${what} ${event.silentMs} ms`;
+    }
     case "retry":
       return `retry ${event.attempt} after ${event.delayMs} ms: ${event.kind} "${event.errorMessage}"`;
     case "fallback": {

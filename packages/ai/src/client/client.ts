@@ -12,6 +12,14 @@ export type CacheRetention = "none" | "short" | "long";
 /** Whether the model may call tools, must call one, or must call the one that is named. */
 export type ToolChoice = "auto" | "none" | "required" | { name: string };
 
+/** How long the connection of a request may carry nothing at all. 0: as long as it takes. */
+export interface ConnectionWatchdog {
+  /** Until the first byte of the response. Default 300,000; 0 for a service on this machine. */
+  firstByteMs?: number;
+  /** Between two bytes, of whatever kind: pings and comments count. Default 120,000. */
+  betweenBytesMs?: number;
+}
+
 /** What a caller may say about one request. Services ignore what they do not have. */
 export interface StreamOptions {
   temperature?: number;
@@ -28,8 +36,10 @@ export interface StreamOptions {
   headers?: Readonly<Record<string, string>>;
   /** A service that asks for a longer wait than this fails at once. */
   maxRetryDelayMs?: number;
-  /** For the whole response; the loop's watchdog looks after silence. */
+  /** For the whole response. */
   timeoutMs?: number;
+  /** For its connection; an agent has a limit for content beside it. */
+  watchdog?: ConnectionWatchdog;
   metadata?: Readonly<Record<string, unknown>>;
   /** Sees the body before it is sent, and may answer with another to send instead. */
   onPayload?: (payload: Record<string, unknown>, model: Model) => unknown;

@@ -84,8 +84,17 @@ function getValidator(schema: JsonSchema): JsonSchemaValidator {
   return validator;
 }
 
+/** Why arguments of a tool with this schema are not checked, if they are not (R12). */
+export function explainUnchecked(schema: AnySchema): string | undefined {
+  if (isStandardSchema(schema)) return undefined;
+  const { remoteRef } = getValidator(toJsonSchema(schema));
+  return remoteRef && `its schema refers to "${remoteRef}", which is not a part of it.`;
+}
+
 function checkByJsonSchema(schema: JsonSchema, args: unknown): Outcome | Promise<Outcome> {
   const validator = getValidator(schema);
+  // A part of what is expected is unknown: the tool has to cope.
+  if (validator.remoteRef !== undefined && isRecord(args)) return { value: args };
   let value = args;
   let fits = isRecord(value) && validator.fits(schema, value);
   if (!fits) {

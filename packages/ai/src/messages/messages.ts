@@ -52,8 +52,13 @@ export interface ToolCall {
   /** What the model sent, parsed. `{}` when it did not parse. */
   arguments: Record<string, unknown>;
   signature?: string;
-  /** The bytes that did not parse; only there with `argumentsError`. */
+  /** The text that did not parse; only there with `argumentsError` or `repaired`. */
   rawArguments?: string;
+  /**
+   * The text was whole but for escapes that JSON does not have, raw control characters or trailing
+   * commas; `arguments` is what it meant.
+   */
+  repaired?: true;
   /** The parser's message; a call that has this is never run. */
   argumentsError?: string;
 }
@@ -96,9 +101,13 @@ export interface Usage {
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
+  /** The part of `cacheWrite` that is kept for an hour, which costs more. */
+  longCacheWrite?: number;
   /** The part of `output` that was thinking, if the service reports it. */
   reasoning?: number;
   totalTokens?: number;
+  /** The tier in which the service handled the request, where that has prices of its own. */
+  serviceTier?: string;
   /** Absent when any price that it needs is unknown. */
   cost?: Cost;
 }
@@ -262,6 +271,8 @@ export interface TokenPrice {
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
+  /** Written to a cache for an hour. Absent: twice `input`, as services do that have such a cache. */
+  longCacheWrite?: number;
 }
 
 /** Holds for a whole request whose input, cached or not, has more than `above` tokens. */
@@ -283,6 +294,8 @@ export interface Model {
   provider: string;
   baseUrl?: string;
   reasoning?: boolean;
+  /** How much it can be asked to think; a request for another level asks for the next one of these. */
+  thinkingLevels?: readonly ThinkingLevel[];
   input?: readonly ("text" | "image")[];
   price?: ModelPrice;
   contextWindow?: number;

@@ -1,6 +1,8 @@
+import { toRecord } from "../common/records.ts";
 import type {
   AssistantContent,
   AssistantMessage,
+  Failure,
   ImageContent,
   Message,
   Model,
@@ -112,9 +114,22 @@ function transformUserContent(
 ): UserContent[] {
   const blocks = content.flatMap((block): UserContent[] => {
     if (block.type === "image") return [transformImage(block, model, rules)];
+    if (block.type !== "text") throw new UnknownContentError(block);
     return block.text.trim() === "" ? [] : [createText(block.text)];
   });
   return blocks.length > 0 ? blocks : [{ type: "text", text: nothing }];
+}
+
+/** A transcript from elsewhere has content that no request can hold. */
+export class UnknownContentError extends TypeError {
+  readonly failure: Failure = { kind: "bad_request", retryable: false };
+  constructor(block: never) {
+    const { type } = toRecord(block);
+    super(
+      `A message has content of the type ${JSON.stringify(type) ?? "undefined"}, which is not known. Take it out, or write it as text.`,
+    );
+    this.name = "UnknownContentError";
+  }
 }
 
 function createText(text: string): TextContent {
@@ -200,6 +215,8 @@ function transformAssistantContent(
         return own
           ? [block]
           : [{ type: "text", text: `[Image made by the model: ${block.mimeType}]` }];
+      default:
+        throw new UnknownContentError(block);
     }
   });
 }

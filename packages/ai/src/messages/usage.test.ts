@@ -95,3 +95,32 @@ describe("prices by the size of a request", () => {
     expect(cost?.total).toBeCloseTo(total, 9);
   });
 });
+
+describe("prices of some requests", () => {
+  const price = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
+
+  it("are higher for what a cache keeps for an hour", () => {
+    const usage = { input: 0, output: 0, cacheWrite: 1_000_000, longCacheWrite: 1_000_000 };
+    expect(computeCost(usage, price)?.total).toBe(6);
+    const half = { ...usage, longCacheWrite: 500_000 };
+    expect(computeCost(half, price)?.total).toBe(4.875);
+    expect(computeCost(usage, { ...price, longCacheWrite: 7 })?.total).toBe(7);
+    expect(computeCost({ ...usage, longCacheWrite: 0 }, price)?.total).toBe(3.75);
+  });
+
+  it.each([
+    ["default", 18],
+    ["flex", 9],
+    ["batch", 9],
+    ["priority", 36],
+    ["some-other", undefined],
+  ])("are those of the tier %s", (serviceTier, total) => {
+    const usage = { input: 1_000_000, output: 1_000_000, serviceTier };
+    expect(computeCost(usage, price)?.total).toBe(total);
+  });
+
+  it("are added up over several requests", () => {
+    const one = { input: 1, cacheWrite: 10, longCacheWrite: 10 };
+    expect(addUsage(one, { input: 1, cacheWrite: 5 })).toMatchObject({ longCacheWrite: 10 });
+  });
+});

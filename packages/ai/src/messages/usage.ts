@@ -9,18 +9,53 @@ const PRICED = ["input", "output", "cacheRead", "cacheWrite"] as const;
  */
 export function computeCost(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
   if (!price || (usage.input === undefined && usage.output === undefined)) return undefined;
+  const factor = tierFactor(usage.serviceTier);
+  if (factor === undefined) return undefined;
   const cost: Cost = { total: 0 };
   const tier = tierFor(usage, price);
   for (const part of PRICED) {
     const tokens = usage[part];
     if (tokens === undefined || tokens === 0) continue;
-    const perMillion = tier[part];
-    if (perMillion === undefined) return undefined;
-    const dollars = (tokens * perMillion) / TOKENS_PER_PRICE;
-    cost[part] = dollars;
-    cost.total += dollars;
+    const dollars =
+      part === "cacheWrite" ? priceWrites(usage, tier) : toDollars(tokens, tier[part]);
+    if (dollars === undefined) return undefined;
+    cost[part] = dollars * factor;
+    cost.total += dollars * factor;
   }
   return cost;
+}
+
+function toDollars(tokens: number, perMillion: number | undefined): number | undefined {
+  if (tokens === 0) return 0;
+  return perMillion === undefined ? undefined : (tokens * perMillion) / TOKENS_PER_PRICE;
+}
+
+/** What is kept for an hour costs twice the input, where its price is not known. */
+const LONG_WRITE_FACTOR = 2;
+
+function priceWrites(usage: Usage, price: TokenPrice): number | undefined {
+  const { cacheWrite = 0, longCacheWrite = 0 } = usage;
+  const { input, longCacheWrite: known } = price;
+  const perLong = known ?? (input === undefined ? undefined : input * LONG_WRITE_FACTOR);
+  const long = toDollars(longCacheWrite, perLong);
+  const short = toDollars(cacheWrite - longCacheWrite, price.cacheWrite);
+  return long === undefined || short === undefined ? undefined : long + short;
+}
+
+/** Tiers at the usual price, and those that are cheaper or dearer by a factor for all tokens. */
+const TIER_FACTORS: ReadonlyMap<string, number> = new Map([
+  ["default", 1],
+  ["standard", 1],
+  ["auto", 1],
+  ["on_demand", 1],
+  ["flex", 0.5],
+  ["batch", 0.5],
+  ["priority", 2],
+]);
+
+/** Nothing for a tier whose price is not known. */
+function tierFactor(tier = "default"): number | undefined {
+  return TIER_FACTORS.get(tier);
 }
 
 /** The prices that hold for a request of this size. A tier says only what differs. */
@@ -45,7 +80,7 @@ export function totalTokens(usage: Usage): number {
  */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum: Usage = {};
-  for (const part of [...PRICED, "reasoning"] as const) {
+  for (const part of [...PRICED, "longCacheWrite", "reasoning"] as const) {
     if (one[part] !== undefined || other[part] !== undefined) {
       sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
     }

@@ -1,4 +1,11 @@
-import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messages.ts";
+import {
+  type Model,
+  type ModelPrice,
+  type PriceTier,
+  THINKING_LEVELS,
+  type ThinkingLevel,
+  type TokenPrice,
+} from "../messages/messages.ts";
 import { DATA, DATE, SOURCES } from "./data.ts";
 
 /** The day, as YYYY-MM-DD, on which the facts were gathered. */
@@ -24,7 +31,8 @@ export function catalog(): readonly Model[] {
  *
  *     id|name|window|output limit|kinds|prices|tier|tier...
  *
- * No name: the last part of the id. Kinds: `t` text, `i` images, `r` thinking. Prices:
+ * No name: the last part of the id. Kinds: `t` text, `i` images, `r` thinking, and after a
+ * slash the levels of thinking that it takes (`n` off, `u` minimal, `l`, `m`, `h`, `x`). Prices:
  * input, output, read from a cache, written to it, with commas between. A tier is
  * `tokens:prices`. Counts of tokens may be in thousands (`k`) or in 1,024s (`K`). What
  * is empty is not known.
@@ -48,8 +56,10 @@ function parseModel(line: string, provider: string, api: string): Model {
     line.split("|");
   const model: Model = { id, name: name || id.slice(id.lastIndexOf("/") + 1), api, provider };
   if (kinds !== "") {
-    model.reasoning = kinds.includes("r");
-    model.input = kinds.includes("i") ? TEXT_AND_IMAGES : TEXT;
+    const [plain = "", levels] = kinds.split("/");
+    model.reasoning = plain.includes("r");
+    model.input = plain.includes("i") ? TEXT_AND_IMAGES : TEXT;
+    if (levels !== undefined) model.thinkingLevels = parseLevels(levels);
   }
   if (rates !== "") model.price = Object.freeze(parsePrice(rates, tiers));
   const contextWindow = parseTokens(window);
@@ -64,6 +74,19 @@ const TEXT_AND_IMAGES: readonly ("text" | "image")[] = Object.freeze<("text" | "
   "text",
   "image",
 ]);
+
+const LEVEL_LETTERS: Readonly<Record<ThinkingLevel, string>> = {
+  off: "n",
+  minimal: "u",
+  low: "l",
+  medium: "m",
+  high: "h",
+  xhigh: "x",
+};
+
+function parseLevels(letters: string): readonly ThinkingLevel[] {
+  return Object.freeze(THINKING_LEVELS.filter((level) => letters.includes(LEVEL_LETTERS[level])));
+}
 
 function parsePrice(rates: string, tiers: readonly string[]): ModelPrice {
   if (tiers.length === 0) return parseRates(rates);

@@ -1,6 +1,11 @@
 import { isRecord } from "../common/records.ts";
 import { toList, toMap } from "../schema/json-schema.ts";
-import type { Model, ModelPrice, PriceTier } from "../messages/messages.ts";
+import {
+  type Model,
+  type ModelPrice,
+  type PriceTier,
+  THINKING_LEVELS,
+} from "../messages/messages.ts";
 import { nearNames } from "../schema/near-names.ts";
 import { findService, type ServicePreset, resolveService } from "../providers/services/presets.ts";
 import { redact } from "../common/redact.ts";
@@ -177,7 +182,19 @@ const KINDS = must(
   'a list of "text" and "image"',
 );
 
-const RATES = { input: DOLLARS, output: DOLLARS, cacheRead: DOLLARS, cacheWrite: DOLLARS };
+const LEVELS = must(
+  (value) =>
+    Array.isArray(value) && value.every((v) => THINKING_LEVELS.some((level) => level === v)),
+  `a list of ${THINKING_LEVELS.map((level) => `"${level}"`).join(", ")}`,
+);
+
+const RATES = {
+  input: DOLLARS,
+  output: DOLLARS,
+  cacheRead: DOLLARS,
+  cacheWrite: DOLLARS,
+  longCacheWrite: DOLLARS,
+};
 const TIER: Shape<PriceTier> = { above: TOKENS, ...RATES };
 const TIERS: Check = (value, path, report) => {
   if (!Array.isArray(value)) return LIST(value, path, report);
@@ -194,6 +211,7 @@ const MODEL: Shape<Model> = {
   provider: TEXT,
   baseUrl: URL_TEXT,
   reasoning: YES_OR_NO,
+  thinkingLevels: LEVELS,
   input: KINDS,
   price: (value, path, report) => void checkFields(value, path, PRICE, [], report),
   contextWindow: TOKENS,

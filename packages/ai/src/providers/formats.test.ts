@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AssistantMessage, Tool } from "../messages/messages.ts";
+import type { AssistantMessage, Message, Tool } from "../messages/messages.ts";
 import {
   type FakeAnswer,
   fakeService,
@@ -62,6 +62,58 @@ describe.each(CASES)("a response of $id over $api", ({ create, model, respond })
           stopReason: whole.stopReason,
         });
     }
+  });
+
+  const text = Buffer.from(bytes).toString();
+  const isSse = text.startsWith("data:") || text.startsWith("event:");
+  const stray = {
+    error: { code: 499, message: "The operation was stopped.", status: "STOPPED" },
+  };
+
+  it.runIf(isSse).each([
+    ["on a line", JSON.stringify(stray)],
+    ["on several lines", JSON.stringify(stray, undefined, 2)],
+    ["in a list", JSON.stringify([stray])],
+    ["with CRLF", JSON.stringify(stray, undefined, 2).replaceAll("\n", "\r\n")],
+  ])("is an error where an error object %s stands between its events", async (_, error) => {
+    const events = text.split(/(?<=\n\n)/);
+    for (let before = 1; before < events.length; before++) {
+      const body = [...events.slice(0, before), `${error}\n\n`, ...events.slice(before)].join("");
+      for (const lengths of [[body.length], [5]]) {
+        const message = await ask({ body: [...inPieces(utf8(body), lengths)] });
+        expect(message.stopReason).toBe("error");
+        expect(message.errorMessage).toContain("The operation was stopped.");
+      }
+    }
+    const cut = await ask({ body: `${events.slice(0, 2).join("")}${error}` });
+    expect(cut.errorMessage).toContain("The operation was stopped.");
+  });
+
+  it.each([
+    ["user", { role: "user", content: [{ type: "video", data: "" }], timestamp: 0 }],
+    [
+      "assistant",
+      {
+        role: "assistant",
+        content: [{ type: "video" }],
+        api: "",
+        provider: "",
+        model: "",
+        usage: {},
+        stopReason: "stop",
+        timestamp: 0,
+      },
+    ],
+  ])("is not asked for with content of an unknown type of the %s", async (_, strange) => {
+    const { stream } = create({ fetch: () => expect.unreachable() });
+    const messages = [strange as unknown as Message];
+    const { errorMessage, failure } = await (
+      await stream(model, { messages }, { apiKey: "test-key-0123456789:test-key-0123456789" })
+    ).result();
+    expect(errorMessage).toBe(
+      'A message has content of the type "video", which is not known. Take it out, or write it as text.',
+    );
+    expect(failure).toMatchObject({ kind: "bad_request", retryable: false });
   });
 
   it.each([

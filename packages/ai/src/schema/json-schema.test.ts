@@ -64,6 +64,21 @@ describe("compileJsonSchema", () => {
     };
     pins(tree, [{ next: { next: {} } }], [{ next: { next: 1 } }]);
     expect(() => fits({ $ref: "#/$defs/none" }, 1)).toThrow('$ref "#/$defs/none" leads nowhere');
+    const nested = { $id: "parts/size.json", type: "number" };
+    pins(
+      { $id: "https://a.example/tool.json", $defs: { nested }, $ref: "parts/size.json" },
+      [1],
+      ["a"],
+    );
+    pins({ $id: "tool.json", $defs: { nested }, $ref: "./parts/size.json#" }, [1], ["a"]);
+    const node = { $dynamicAnchor: "node", type: "string" };
+    pins({ $defs: { node }, $ref: "#node" }, ["a"], [1]);
+  });
+
+  it("names a reference to another document", () => {
+    const remote = "https://a.example/size.json#/$defs/n";
+    expect(compileJsonSchema({ properties: { n: { $ref: remote } } }).remoteRef).toBe(remote);
+    expect(compileJsonSchema({ $ref: "#/$defs/a", $defs: { a: {} } }).remoteRef).toBeUndefined();
   });
 
   it("ends on a schema that refers to nothing but itself", () => {

@@ -13,6 +13,8 @@ export interface JsonSchemaValidator {
   readonly hasDefaults: boolean;
   /** It uses keywords that are not checked here (`unevaluatedProperties`, `$dynamicRef`, ...). */
   readonly isPartial: boolean;
+  /** A `$ref` to a document that is not in it, so that nothing can be checked by it. */
+  readonly remoteRef: string | undefined;
   /** Resets the count of work. Called once for each value from outside. */
   begin(): void;
   /** Whether `value` fits `schema`, which is the root or a part of it. */
@@ -61,7 +63,7 @@ type Check = (value: unknown, at: Report | undefined) => boolean;
 
 export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   const checks = new Map<object, Check>();
-  const { resources, named, hasDefaults, isPartial } = indexSchema(root);
+  const { bases, named, hasDefaults, isPartial } = indexSchema(root);
   const work = { depth: 0, visits: 0 };
 
   function createCheck(schema: unknown): Check {
@@ -163,16 +165,23 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   function resolveTarget(schema: JsonSchema): unknown {
     const ref = schema["$ref"];
     if (typeof ref !== "string") return undefined;
-    const hash = ref.indexOf("#");
-    const id = hash < 0 ? ref : ref.slice(0, hash);
-    const fragment = hash < 0 ? "" : ref.slice(hash + 1);
-    const resource = id === "" ? (resources.get(schema) ?? root) : named.get(id);
+    const [id = "", fragment = ""] = resolveUri(ref, bases.get(schema)).split("#");
     const target =
       fragment === "" || fragment.startsWith("/")
-        ? valueAt(resource, decodeURIComponent(fragment))
-        : named.get(`#${fragment}`);
+        ? valueAt(named.get(id), decodeURIComponent(fragment))
+        : named.get(`${id}#${fragment}`);
     if (target === undefined) throw new TypeError(`$ref "${ref}" leads nowhere in the schema`);
     return target;
+  }
+
+  function findRemoteRef(): string | undefined {
+    for (const [schema, base] of bases) {
+      const ref = (schema as JsonSchema)["$ref"];
+      if (typeof ref !== "string") continue;
+      const [id = ""] = resolveUri(ref, base).split("#");
+      if (!named.has(id)) return ref;
+    }
+    return undefined;
   }
 
   function failUnion(
@@ -219,7 +228,9 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     return "properties" in schema || "required" in schema ? "object" : "another value";
   }
 
-  const whole = createCheck(root);
+  const remoteRef = findRemoteRef();
+  // What refers to something unknown cannot be built, and is not asked.
+  const whole: Check = remoteRef === undefined ? createCheck(root) : () => true;
   return {
     root,
     hasDefaults,
@@ -234,6 +245,7 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       return problems;
     },
     target: resolveTarget,
+    remoteRef,
   };
 }
 
@@ -545,9 +557,9 @@ function unknownProperty(key: string, known: readonly string[]): string {
 }
 
 interface SchemaIndex {
-  /** Which schema with an `$id`, or the root, each schema is inside of. */
-  resources: Map<object, JsonSchema>;
-  /** Schemas by `$id`, and by `#` and their `$anchor`. */
+  /** The address that the references of each schema are relative to. */
+  bases: Map<object, string>;
+  /** Schemas by their address, and by that with `#` and their `$anchor`. */
   named: Map<string, JsonSchema>;
   hasDefaults: boolean;
   isPartial: boolean;
@@ -555,30 +567,45 @@ interface SchemaIndex {
 
 function indexSchema(root: JsonSchema): SchemaIndex {
   const index: SchemaIndex = {
-    resources: new Map(),
-    named: new Map(),
+    bases: new Map(),
+    named: new Map([[ROOT, root]]),
     hasDefaults: false,
     isPartial: false,
   };
-  const visit = (schema: unknown, parent: JsonSchema): void => {
-    if (!isRecord(schema) || index.resources.has(schema)) return;
-    const { $id, $anchor } = schema;
-    const resource = typeof $id === "string" ? schema : parent;
-    index.resources.set(schema, resource);
-    if (typeof $id === "string") index.named.set($id.replace(/#$/, ""), schema);
-    if (typeof $anchor === "string") index.named.set(`#${$anchor}`, schema);
+  const visit = (schema: unknown, parent: string): void => {
+    if (!isRecord(schema) || index.bases.has(schema)) return;
+    const { $id } = schema;
+    const base = typeof $id === "string" ? resolveUri($id, parent).replace(/#.*$/, "") : parent;
+    index.bases.set(schema, base);
+    if (typeof $id === "string") index.named.set(base, schema);
+    for (const keyword of ["$anchor", "$dynamicAnchor"]) {
+      const anchor = schema[keyword];
+      if (typeof anchor === "string") index.named.set(`${base}#${anchor}`, schema);
+    }
     if (Object.hasOwn(schema, "default")) index.hasDefaults = true;
     if (PARTIAL_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword))) index.isPartial = true;
-    for (const keyword of SCHEMA_KEYWORDS.split(" ")) visit(schema[keyword], resource);
+    for (const keyword of SCHEMA_KEYWORDS.split(" ")) visit(schema[keyword], base);
     for (const keyword of LIST_KEYWORDS.split(" ")) {
-      for (const part of toList(schema[keyword])) visit(part, resource);
+      for (const part of toList(schema[keyword])) visit(part, base);
     }
     for (const keyword of MAP_KEYWORDS.split(" ")) {
-      for (const part of Object.values(toMap(schema[keyword]))) visit(part, resource);
+      for (const part of Object.values(toMap(schema[keyword]))) visit(part, base);
     }
   };
-  visit(root, root);
+  visit(root, ROOT);
   return index;
+}
+
+/** The address of a schema without one. */
+const ROOT = "schema:/root";
+
+/** An address relative to another, as it is written where it is no address at all. */
+function resolveUri(uri: string, base = ROOT): string {
+  try {
+    return new URL(uri, base).href;
+  } catch {
+    return uri;
+  }
 }
 
 /** The value that a JSON pointer leads to; undefined if it leads nowhere. */

@@ -3,6 +3,7 @@ import type { AssistantMessageEventStream } from "./assistant-stream.ts";
 import type { DoneReason } from "./events.ts";
 import { GrowingText } from "./growing-text.ts";
 import type {
+  AssistantContent,
   AssistantMessage,
   Failure,
   ImageContent,
@@ -15,6 +16,7 @@ import type {
   Usage,
 } from "../messages/messages.ts";
 import { PartialJsonParser } from "./partial-json.ts";
+import { repairJson } from "./repair-json.ts";
 import { computeCost } from "../messages/usage.ts";
 
 type OpenBlock =
@@ -210,6 +212,8 @@ export class Accumulator {
     }
     // Asked last, because a reader may have aborted on one of the events above.
     if (this.#stream.closed) return;
+    // What was cut off may end like a whole text.
+    if (reason !== "length") this.message.content.forEach(repairArguments);
     this.message.stopReason = reason;
     this.#stream.push({ type: "done", reason, message: this.message });
   }
@@ -231,6 +235,16 @@ export class Accumulator {
     this.#open[contentIndex] = open;
     return contentIndex;
   }
+}
+
+/** Arguments that are nearly JSON, of a call that was not cut off (R11). */
+function repairArguments(block: AssistantContent): void {
+  if (block.type !== "toolCall" || block.argumentsError === undefined) return;
+  const repaired = repairJson(block.rawArguments ?? "");
+  const value: unknown = repaired === undefined ? undefined : JSON.parse(repaired);
+  if (!isRecord(value)) return;
+  delete block.argumentsError;
+  Object.assign(block, { arguments: value, repaired: true });
 }
 
 function finishedArguments(

@@ -57,6 +57,11 @@ const WAITING_BYTES = 1024;
 /** Of a character that is cut, no more bytes than this are there. */
 const CUT_CHARACTER_BYTES = 3;
 
+/** Bare JSON between events may be this long. */
+const MAX_STRAY_CHARS = 65_536;
+const STRAY_START = /^\s*[[{]/;
+const STRAY_END = /[\]}]\s*$/;
+
 const BOM = "\uFEFF";
 
 // Given whole characters only and never in stream mode: engines have a quick way for
@@ -189,6 +194,9 @@ const FIELD_CHARS = "event: ".length;
  */
 export class SseDecoder implements Framing {
   readonly #onPayload: OnPayload;
+  readonly #onStray: ((value: unknown) => void) | undefined;
+  /** Lines of JSON that belong to no field, as far as they came. */
+  #stray = "";
   readonly #reader = new Utf8Reader("by line");
   #bytes = 0;
   // The beginning of a line whose end has not come yet. Only the head is looked at:
@@ -202,8 +210,10 @@ export class SseDecoder implements Framing {
   /** Holds the data from its second line on. */
   #lines: GrowingText | undefined;
 
-  constructor(onPayload: OnPayload) {
+  /** `onStray`: gets JSON that stands between events, in no field, as some services send errors. */
+  constructor(onPayload: OnPayload, onStray?: (value: unknown) => void) {
     this.#onPayload = onPayload;
+    this.#onStray = onStray;
   }
 
   feed(bytes: Uint8Array): void {
@@ -217,6 +227,7 @@ export class SseDecoder implements Framing {
     if (text !== "") this.#read(text);
     // A name that is cut could be the name of something else; data that is cut is of use.
     if (this.#head.startsWith("data:")) this.#endLine();
+    else if (this.#head !== "") this.#strayLine(this.#head + this.#tail);
     const data = this.#data;
     const event = this.#event;
     this.#head = "";
@@ -272,6 +283,7 @@ export class SseDecoder implements Framing {
       } else {
         const eventAt = eventFrom(text, at, end);
         if (eventAt >= 0) event = text.slice(eventAt, end) || undefined;
+        else this.#strayLine(text.slice(at, end));
       }
       at = next;
     }
@@ -314,6 +326,21 @@ export class SseDecoder implements Framing {
       this.#data = this.#data === undefined ? value : this.#addLine(this.#data, value);
     }
     if (event >= 0) this.#event = head.slice(event) + tail || undefined;
+    if (data < 0 && event < 0) this.#strayLine(head + tail);
+  }
+
+  /** A line that is of neither field: a comment, an unknown field, or a part of bare JSON. */
+  #strayLine(line: string): void {
+    if (!this.#onStray) return;
+    if (this.#stray === "" && !STRAY_START.test(line)) return;
+    this.#stray += `${line}\n`;
+    if (this.#stray.length > MAX_STRAY_CHARS) this.#stray = "";
+    else if (STRAY_END.test(line)) {
+      const value = parseOrUndefined(this.#stray);
+      if (value === undefined) return;
+      this.#stray = "";
+      this.#onStray(value);
+    }
   }
 
   #addLine(data: string, value: string): string {
@@ -323,6 +350,15 @@ export class SseDecoder implements Framing {
     }
     checkLength(data.length + value.length + 1, this.#bytes);
     return this.#lines.append(`\n${value}`);
+  }
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not whole yet, or no JSON at all.
+    return undefined;
   }
 }
 

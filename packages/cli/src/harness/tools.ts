@@ -7,6 +7,7 @@ import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
+import { toWatchdog } from "./watchdog.ts";
 
 /** Of the tokens that a result may take, the part that a page takes. */
 const PAGE_SHARE = 0.85;
@@ -44,6 +45,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
   });
   const { network = false, oracle, sandbox = "auto" } = settings;
   const { client } = models;
+  const agent = { watchdog: toWatchdog(settings) };
   const toolset = await openToolset({
     root: options.cwd,
     tools: tools.filter((name) => name !== SKILL_TOOL),
@@ -56,9 +58,9 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     pageTokens: () => maxResultTokens({}, model) * PAGE_SHARE,
     middleware,
     ...(tools.includes("oracle") && {
-      oracle: { client, model: oracle === undefined ? model : await models.find(oracle) },
+      oracle: { client, agent, model: oracle === undefined ? model : await models.find(oracle) },
     }),
-    ...(tools.includes("task") && { task: { client, model } }),
+    ...(tools.includes("task") && { task: { client, agent, model } }),
   });
   if (guidance.hasSkillTool) {
     const { skillTool } = await import("../guidance/skills-tool.ts");

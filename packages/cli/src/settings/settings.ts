@@ -28,6 +28,12 @@ export interface Settings {
   maxCost?: number;
   /** Seconds. */
   timeout?: number;
+  /** Seconds until the first byte of a response. */
+  firstByteTimeout?: number;
+  /** Seconds between two bytes of a response. */
+  connectionTimeout?: number;
+  /** Seconds without content of a response. */
+  contentTimeout?: number;
   /** Added to the system prompt. */
   instructions?: string;
   /** False: AGENTS.md and its like are not read. */

@@ -367,6 +367,27 @@ export const SETTINGS: {
     flag: "timeout",
     project: ownLimit,
   },
+  firstByteTimeout: {
+    kind: DURATION,
+    about: "How long a service may take until the first byte of its response.",
+    otherwise: "300 seconds; no limit for a service on this machine",
+    env: "GYRE_FIRST_BYTE_TIMEOUT",
+    project: ownLimit,
+  },
+  connectionTimeout: {
+    kind: DURATION,
+    about: "How long a response may bring nothing at all, not even a sign of life.",
+    otherwise: "120 seconds",
+    env: "GYRE_CONNECTION_TIMEOUT",
+    project: ownLimit,
+  },
+  contentTimeout: {
+    kind: DURATION,
+    about: "How long a response may bring no content while its connection is alive.",
+    otherwise: "900 seconds",
+    env: "GYRE_CONTENT_TIMEOUT",
+    project: ownLimit,
+  },
   instructions: {
     kind: TEXT,
     about: "Added to the system prompt.",

@@ -10,8 +10,8 @@ export const MAX_STREAMS = 100;
 export const MAX_CONNECTIONS = 1000;
 /** The timeout of a request at the server. */
 export const REQUEST_TIMEOUT_MS = 30_000;
-/** A response without an event for this long ends. */
-export const IDLE_STREAM_MS = 300_000;
+/** A response without content for this long ends. */
+export const IDLE_STREAM_MS = 900_000;
 /** How many events of a stream are kept for clients that resume it. */
 export const TAIL_EVENTS = 4096;
 /** How much of a stream is kept for clients that resume it, in bytes. */

@@ -272,9 +272,10 @@ export class ModelStream {
     this.#stopIdle = clock.after(ms, () => {
       const leftMs = this.#lastEventAt + idleMs - clock.now();
       if (leftMs > 0) return this.#watchSilence(leftMs);
-      this.#fail(`The model's service said nothing for ${idleMs} ms.`, {
+      // A service that has begun may still be at work, and is paid for it.
+      this.#fail(`The model's service sent no content for ${idleMs} ms.`, {
         kind: "timeout",
-        retryable: true,
+        retryable: this.#head === undefined,
       });
     });
   }

@@ -241,7 +241,7 @@ describe("stream_request", () => {
     await clock.advance(1);
     expect(one.events("s").at(-1)).toMatchObject({
       type: "error",
-      payload: { kind: "timeout", retryable: true, blocks: [{ index: 0, length: 3 }] },
+      payload: { kind: "timeout", retryable: false, blocks: [{ index: 0, length: 3 }] },
     });
     expect(model.calls[0]?.options.signal?.aborted).toBe(true);
   });

@@ -54,7 +54,7 @@ async function run(world: World, isRemote: boolean): Promise<AgentEvent[]> {
     clock: wire.clock,
     random: () => 0.5,
     retry: { maxRetries: 2, baseDelayMs: 10 },
-    watchdog: { firstEventMs: 20_000, betweenEventsMs: 20_000 },
+    watchdog: { contentMs: 20_000 },
     limits: { maxTurns: 6 },
     initialState: { model: wire.model.model, tools },
   });

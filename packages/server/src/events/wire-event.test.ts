@@ -81,7 +81,7 @@ async function record(world: World): Promise<Recorded> {
     clock,
     random: () => 0.5,
     retry: { maxRetries: 2, baseDelayMs: 10 },
-    watchdog: { firstEventMs: 500, betweenEventsMs: 500 },
+    watchdog: { contentMs: 500 },
     limits: { maxTurns: 8 },
     steering: world.steering ?? "skip-remaining",
     initialState: { model: model.model, tools },

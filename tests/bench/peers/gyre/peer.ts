@@ -47,8 +47,7 @@ const gyre: Peer = {
   },
   anthropic: (work) => read(anthropicMessages(), work),
   openai: (work) => read(openaiCompletions(), work),
-  stallGuard: (work, ms) =>
-    runLoop(work, { watchdog: { firstEventMs: ms, betweenEventsMs: ms }, retry: false }),
+  stallGuard: (work, ms) => runLoop(work, { watchdog: { contentMs: ms }, retry: false }),
 };
 export default gyre;
 

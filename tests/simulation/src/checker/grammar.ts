@@ -88,6 +88,10 @@ export class Grammar {
   }
 
   #inTurn(turn: Turn, event: AgentEvent): string | undefined {
+    if (event.type === "waiting") {
+      if (turn.open) return turn.streaming ? undefined : "waiting comes inside a user message";
+      return enter(turn, "asking");
+    }
     if (turn.open && event.type !== "message_end" && event.type !== "message_update") {
       return `${event.type} comes between the start and the end of a message`;
     }

@@ -247,7 +247,7 @@ export class Requests implements ModelWatch {
 
   /** How an answer failed, if it did. */
   #explainFailure(attempt: Attempt): Failure | undefined {
-    if (attempt.outcome === "open") return { kind: "stalled" };
+    if (attempt.outcome === "open") return { kind: "stalled", retryable: !attempt.begun };
     if (attempt.outcome === "done" && attempt.final && isEmpty(attempt.final))
       return { kind: "empty" };
     return attempt.outcome === "done" ? undefined : attempt.failure;

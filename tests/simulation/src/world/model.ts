@@ -26,6 +26,8 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** What kind of answer was drawn, for the log. */
   readonly kind: string;
+  /** Any event was pushed: the service is at work, and is not asked again for its silence. */
+  begun: boolean;
   /** `start` was pushed: what comes is to be passed on. */
   started: boolean;
   /** Content was passed on, so that this attempt must not be repeated. */
@@ -146,6 +148,7 @@ export class SimModel {
       signal,
       kind: script.kind,
       started: false,
+      begun: false,
       shown: false,
       replayable: true,
       outcome: "open",
@@ -434,6 +437,7 @@ class WatchedStream extends AssistantMessageEventStream {
       return;
     }
     if (attempt.outcome !== "open") return;
+    attempt.begun = true;
     switch (event.type) {
       case "start":
         attempt.started = true;

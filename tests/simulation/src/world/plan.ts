@@ -165,8 +165,7 @@ function drawConfig(random: Random): PlanConfig {
     maxDelayMs: random.pick([100, 1_000, 30_000]),
   }));
   some(0.5, "watchdog", () => ({
-    firstEventMs: random.pick([300, 2_000]),
-    betweenEventsMs: random.pick([200, 1_000]),
+    contentMs: { response: random.pick([300, 2_000]), call: random.pick([200, 1_000]) },
   }));
   some(0.5, "limits", () => drawLimits(random));
   return config;

@@ -387,6 +387,62 @@ describe("writing", () => {
     { name: "look", description: "Looks", parameters: { type: "object", properties: {} } },
   ];
 
+  it("prices what a cache keeps for an hour", async () => {
+    const price = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
+    const usage = {
+      input_tokens: 0,
+      output_tokens: 0,
+      cache_creation_input_tokens: 1_000_000,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 1_000_000 },
+    };
+    const [, ...rest] = WHOLE;
+    const begin = { type: "message_start", message: { id: "m1", usage } };
+    const { message } = await ask([begin, ...rest], {}, {}, { ...model, price });
+    expect(message.usage).toMatchObject({ cacheWrite: 1_000_000, longCacheWrite: 1_000_000 });
+    expect(message.usage.cost?.cacheWrite).toBe(6);
+  });
+
+  it("names a signature that is not its own", async () => {
+    const answer = createAnswers(model)([{ type: "text", text: "Hi", signature: "c2lnbmVk" }]);
+    const messages = [createPrompt("Hello"), answer, createPrompt("And?")];
+    const service = fakeService("");
+    const provider = anthropicMessages({ fetch: service.fetch });
+    const stream = await provider.stream(model, { messages }, { apiKey: "k" });
+    expect((await stream.result()).errorMessage).toBe(
+      "The transcript has a text with a signature that is not JSON, so that it is not from this format. Take the signature out.",
+    );
+    expect(service.requests).toEqual([]);
+  });
+
+  it("adds the caller's betas to its own", async () => {
+    const options = {
+      thinkingLevel: "high",
+      headers: { "Anthropic-Beta": "files-api-2025-04-14, interleaved-thinking-2025-05-14" },
+    } as const;
+    const at = { ...model, id: "claude-sonnet-4-5", headers: { "anthropic-beta": "context-1m" } };
+    const { request } = await ask(WHOLE, { tools }, options, at);
+    expect(request.headers["anthropic-beta"]).toBe(
+      "interleaved-thinking-2025-05-14,context-1m,files-api-2025-04-14",
+    );
+  });
+
+  it.each([
+    ["claude-opus-4-1", undefined],
+    ["claude-sonnet-4-5-20250929", true],
+    ["claude-haiku-5-5", true],
+    ["other", undefined],
+  ])("asks %s for arguments as they are written, if it can", async (id, eager) => {
+    const { request } = await ask(WHOLE, { tools }, {}, { ...model, id });
+    expect(request.body["tools"]).toEqual([
+      {
+        name: "look",
+        description: "Looks",
+        input_schema: { type: "object", properties: {} },
+        ...(eager && { eager_input_streaming: true }),
+      },
+    ]);
+  });
+
   it.each([
     ["auto", { type: "auto" }],
     ["none", { type: "none" }],

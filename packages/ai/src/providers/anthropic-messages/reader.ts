@@ -1,3 +1,4 @@
+import { toRecord } from "../../common/records.ts";
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../../messages/messages.ts";
@@ -288,7 +289,7 @@ function isFilled(input: unknown): boolean {
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
   const put = (
-    name: "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning",
+    name: "input" | "output" | "cacheRead" | "cacheWrite" | "longCacheWrite" | "reasoning",
     value: unknown,
   ): void => {
     if (typeof value === "number") usage[name] = value;
@@ -297,6 +298,11 @@ function toUsage(raw: RawUsage): Usage {
   put("output", raw["output_tokens"]);
   put("cacheRead", raw["cache_read_input_tokens"]);
   put("cacheWrite", raw["cache_creation_input_tokens"]);
+  const { ephemeral_1h_input_tokens: long } = toRecord(raw["cache_creation"]);
+  // Most responses have none.
+  if (long !== 0) put("longCacheWrite", long);
+  // Its priority tier is paid for beforehand.
+  if (raw["service_tier"] === "batch") usage.serviceTier = "batch";
   const details = raw["output_tokens_details"] as { thinking_tokens?: unknown } | undefined;
   put("reasoning", details?.thinking_tokens);
   return usage;

@@ -7,7 +7,7 @@ import type {
 } from "@anthropic-ai/sdk/resources/messages";
 import type { CacheRetention } from "../../client/client.ts";
 import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
 import { findClaudeFeatures } from "../services/claude-generations.ts";
 import {
@@ -18,6 +18,7 @@ import {
 } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
+import { parseSignature } from "../http/json.ts";
 import { joinUrl } from "../http/url.ts";
 
 const VERSION = "2023-06-01";
@@ -160,7 +161,9 @@ function assistantBlock(block: AssistantContent): ContentBlockParam {
       return {
         type: "text",
         text: block.text,
-        ...(block.signature !== undefined && { citations: JSON.parse(block.signature) }),
+        ...(block.signature !== undefined && {
+          citations: parseSignature(block.signature, "a text") as [],
+        }),
       };
     case "thinking": {
       const signature = block.signature ?? "";
@@ -174,7 +177,9 @@ function assistantBlock(block: AssistantContent): ContentBlockParam {
         id: block.id,
         name: block.name,
         input: block.arguments,
-        ...(block.signature !== undefined && { caller: JSON.parse(block.signature) }),
+        ...(block.signature !== undefined && {
+          caller: parseSignature(block.signature, "a call") as { type: "direct" },
+        }),
       };
     case "serviceTool":
       return block.raw as ContentBlockParam;
@@ -210,16 +215,18 @@ function toolParams(
   { context, model, options }: RequestContext,
   messages: readonly Message[],
 ): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
+  const { eagerInput, noForcedCalls } = findClaudeFeatures(model.id);
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description,
-    input_schema: { ...toJsonSchema(parameters), type: "object" as const },
+    input_schema: { ...toToolSchema(parameters) },
+    ...(eagerInput && { eager_input_streaming: true }),
   }));
   if (tools.length > 0) {
     const { toolChoice: choice } = options;
     if (choice === undefined) return { tools };
     if (choice === "auto" || choice === "none") return { tools, tool_choice: { type: choice } };
-    if (findClaudeFeatures(model.id).noForcedCalls) return { tools };
+    if (noForcedCalls) return { tools };
     if (typeof choice === "object") return { tools, tool_choice: { type: "tool", ...choice } };
     return { tools, tool_choice: { type: "any" } };
   }
@@ -227,7 +234,7 @@ function toolParams(
   const called = listCalledTools(messages).map((name) => ({
     name,
     description: "Not to be used any more.",
-    input_schema: { type: "object" as const },
+    input_schema: { type: "object" as const, properties: {} },
   }));
   return called.length > 0 ? { tools: called, tool_choice: { type: "none" } } : {};
 }

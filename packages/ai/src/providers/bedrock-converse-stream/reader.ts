@@ -1,4 +1,4 @@
-import { isRecord } from "../../common/records.ts";
+import { isRecord, toRecord } from "../../common/records.ts";
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../../messages/messages.ts";
@@ -323,7 +323,7 @@ function serviceTool({ kind, parts, start, text }: OpenBlock): ServiceToolConten
 
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
-  const put = (name: Exclude<keyof Usage, "cost">, ...values: unknown[]): void => {
+  const put = (name: Exclude<keyof Usage, "cost" | "serviceTier">, ...values: unknown[]): void => {
     const value = values.find((one) => typeof one === "number");
     if (typeof value === "number") usage[name] = value;
   };
@@ -332,6 +332,9 @@ function toUsage(raw: RawUsage): Usage {
   // Each has an older name, which some models still use.
   put("cacheRead", raw["cacheReadInputTokens"], raw["cacheReadInputTokenCount"]);
   put("cacheWrite", raw["cacheWriteInputTokens"], raw["cacheWriteInputTokenCount"]);
+  const { cacheDetails } = raw;
+  const writes = Array.isArray(cacheDetails) ? cacheDetails.map(toRecord) : [];
+  put("longCacheWrite", writes.find(({ ttl }) => ttl === "1h")?.["inputTokens"]);
   put("totalTokens", raw["totalTokens"]);
   return usage;
 }

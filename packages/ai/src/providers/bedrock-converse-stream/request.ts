@@ -7,7 +7,7 @@ import type {
   ToolResultMessage,
   UserContent,
 } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
 import { findClaudeFeatures } from "../services/claude-generations.ts";
 import {
@@ -17,6 +17,7 @@ import {
 } from "../../messages/transform-messages.ts";
 import { ProviderError } from "../errors/provider-error.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
+import { parseSignature } from "../http/json.ts";
 import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
 
@@ -211,7 +212,7 @@ function assistantBlock(block: AssistantContent): ConverseBlock[] {
         {
           citationsContent: {
             content: [{ text: block.text }],
-            citations: JSON.parse(block.signature),
+            citations: parseSignature(block.signature, "a text"),
           },
         },
       ];
@@ -285,12 +286,12 @@ function toolParams(
 }
 
 function toolSpec({ name, description, parameters }: Tool, model: Model): object {
-  const { properties, required, $defs, ...rest } = toJsonSchema(parameters);
+  const { properties, required, $defs, ...rest } = toToolSchema(parameters);
   const json = {
     // Nova takes nothing else at the top of a schema.
     ...(findFamily(model) !== "nova" && rest),
     type: "object",
-    ...(properties !== undefined && { properties }),
+    properties,
     ...(required !== undefined && { required }),
     ...($defs !== undefined && { $defs }),
   };

@@ -14,7 +14,11 @@ export interface Verdict {
 }
 
 /** Classifies an error by its codes, its messages and its status. Adds waits that a message names. */
-export function classify(report: ErrorReport, status: number | undefined): Verdict {
+export function classify(
+  report: ErrorReport,
+  status: number | undefined,
+  service: string,
+): Verdict {
   const codes = report.codes.map(normalizeCode);
   // Addresses are full of words ("billing", "rate-limits") that mean nothing here.
   const text = [...report.messages, ...report.hints]
@@ -29,7 +33,8 @@ export function classify(report: ErrorReport, status: number | undefined): Verdi
     return { kind: "bad_request", retryable: true, because: "model_fault" };
 
   const kind =
-    findKind(codes, patterns.CLEAR_CODES) ??
+    kindFromSize(report, text, status, service) ??
+    kindFromCode(codes, text) ??
     kindFromText(text, status) ??
     (status === undefined ? undefined : kindFromStatus(status)) ??
     findKind(codes, patterns.VAGUE_CODES) ??
@@ -46,11 +51,32 @@ export function classify(report: ErrorReport, status: number | undefined): Verdi
       codes.some((code) => code.endsWith("notfound"))
     )
       return { kind, because: "not_found" };
-    if (status === patterns.TOO_LARGE_STATUS) return { kind, because: "too_large" };
   }
   // The service had accepted the request: what fails then without a reason is its own fault.
   if (kind === "unknown" && status === undefined) return { kind, retryable: true };
   return { kind };
+}
+
+/** Some services give an account without credit the code of a rate limit. */
+function kindFromCode(codes: readonly string[], text: string): FailureKind | undefined {
+  const kind = findKind(codes, patterns.CLEAR_CODES);
+  return kind === "rate_limit" && patterns.QUOTA.test(text) ? "quota" : kind;
+}
+
+/** Services that answer a conversation that is too long with 400 and nothing else. */
+const SILENT_OVERFLOW: ReadonlySet<string> = new Set(["Cerebras"]);
+const BAD_REQUEST_STATUS = 400;
+
+/** A status that alone says that the request was too large, whatever limit it met. */
+function kindFromSize(
+  { codes }: ErrorReport,
+  text: string,
+  status: number | undefined,
+  service: string,
+): FailureKind | undefined {
+  if (status === patterns.TOO_LARGE_STATUS) return "overflow";
+  const isSilent = status === BAD_REQUEST_STATUS && text.trim() === "" && codes.length === 0;
+  return isSilent && SILENT_OVERFLOW.has(service) ? "overflow" : undefined;
 }
 
 function kindFromText(text: string, status: number | undefined): FailureKind | undefined {
@@ -95,6 +121,8 @@ function classifyLimit(
   report: ErrorReport,
 ): Verdict {
   const [, limit, requested] = patterns.LIMIT_AND_REQUESTED.exec(text) ?? [];
+  // A quota of nothing, whatever wait the service names.
+  if (patterns.NO_QUOTA.test(text)) return { kind: "quota", retryable: false };
   if (kind === "rate_limit") {
     // More in one request than a whole period allows: no wait is long enough.
     const over = requested !== undefined && Number(requested) > Number(limit);
@@ -106,8 +134,7 @@ function classifyLimit(
   if (kind === "rate_limit")
     return daily ? { kind, retryable: hasWait, because: "daily" } : { kind, retryable: true };
   // A quota is final, unless the service names the time of the next attempt.
-  const again =
-    hasWait && !daily && !patterns.NO_QUOTA.test(text) && !codes.includes("insufficientquota");
+  const again = hasWait && !daily && !codes.includes("insufficientquota");
   return { kind, retryable: again };
 }
 

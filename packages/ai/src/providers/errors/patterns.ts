@@ -39,7 +39,7 @@ export const CLEAR_CODES: ReadonlyMap<string, FailureKind> = indexCodes([
     "quota",
     `insufficientquota billing billinghardlimitreached billingnotactive paymentrequired
     insufficientbalance insufficientcredits insufficientfunds exceededcurrentquota
-    servicequotaexceeded usagelimitreached arrearage`,
+    servicequotaexceeded usagelimitreached arrearage allocationquotafreetieronly`,
   ],
   [
     "rate_limit",
@@ -91,10 +91,10 @@ export const MODEL_FAULT: RegExp =
   /\btool call validation failed\b|\b(?:error|failed) (?:in |to )?pars(?:e|ing) (?:the )?tool call|\bfailed to (?:call a function|generate (?:valid )?json|validate json)\b|\bmodel (?:produced|generated|returned) (?:an? )?(?:invalid|malformed)\b/i;
 
 export const REFUSED: RegExp =
-  /\bcontent (?:management |moderation |safety |usage )?polic(?:y|ies)\b|\bcontent[ _-]?filter|\busage (?:polic(?:y|ies)|guidelines)\b|\b(?:requires|failed|by|blocked by) moderation\b|\bflagged (?:as|by|for)\b|\bfor safety reasons\b|\bsafety (?:system|filters?)\b|\bcontent exists risk\b/i;
+  /\bcontent (?:management |moderation |safety |usage )?polic(?:y|ies)\b|\bcontent[ _-]?filter|\busage (?:polic(?:y|ies)|guidelines)\b|\b(?:requires|failed|by|blocked by) moderation\b|\bflagged (?:as|by|for)\b|\bfor safety reasons\b|\bsafety (?:system|filters?)\b|\bcontent exists risk\b|\bunsafe or sensitive content\b|敏感内容/i;
 
 export const QUOTA: RegExp =
-  /\bexceeded your (?:current |monthly |weekly )?(?:quota|budget)\b|\binsufficient (?:\w+ )?(?:balance|credits?|funds|quota)\b|\bcredit balance is\b|\b(?:billing|spend|spending|budget) (?:hard )?(?:limit|cap)\b|\b(?:out of|no|more|available|remaining|used all|add) credits\b|\b(?:api|your|hourly|daily|weekly|monthly) usage limits?\b|\busage limits? (?:was |has been )?(?:reached|exceeded)\b|\b(?:monthly|weekly|key) limit\b|\bpayment required\b|\baccount is not active\b|\bout of call volume quota\b/i;
+  /\bexceeded (?:your )?(?:current |monthly |weekly )?(?:quota|budget)\b|\binsufficient (?:\w+ )?(?:balance|credits?|funds|quota)\b|\bcredit balance is\b|\b(?:billing|spend|spending|budget) (?:hard )?(?:limit|cap)\b|\b(?:out of|no|any|more|available|remaining|used all|add) credits\b|\b(?:api|your|session|hourly|daily|weekly|monthly) usage limits?\b|\busage limits? (?:was |has been )?(?:reached|exceeded)\b|\b(?:monthly|weekly|key) limit\b|\bpayment required\b|\baccount is not active\b|\bout of call volume quota\b|\bquota exceeded\b(?! for (?:quota )?metric)|\bfree tier\b.{0,40}\bexhausted\b|\bbalance is insufficient\b|\baccount\b.{0,40}\bis suspended\b|\bpayment is past due\b|\brequires a subscription\b|余额不足|欠费|请充值/i;
 
 export const RATE: RegExp =
   /\brate[ _-]?limit|\btoo many (?:\w+ )?requests\b|\bthrottl|\b(?:tokens?|requests?)[ _-]per[ _-](?:sec|min|hour|day)|\b[TR]P[MD]\b|\bplease wait before trying again\b/i;
@@ -124,6 +124,14 @@ export const OVERFLOW: readonly RegExp[] = [
   /\binput length should be\b/i,
   /\binputs?\W{1,3}tokens? \+ /i,
   /\bcontext the overflows\b|\bcontext overflow/i,
+  // The prompt has N tokens, but the context size is M; its length must be less than max_seq_len.
+  /\bprompt has [\d,.]+ tokens?, but\b.{0,40}\bcontext size\b/i,
+  /\b(?:prompt|input)[_ ]?tokens?\b.{0,40}\bmust be less than\b/i,
+  /\binputs?\W{1,3}must have (?:less|fewer) than \d+ tokens\b/i,
+  /\bcurrent length is \d+ while (?:the )?limit is \d+/i,
+  /\btotal message size\b.{0,20}\bexceeds\b/i,
+  /\btokens? limit exceeded\b/i,
+  /\b(?:prompt|输入|上下文)\s*(?:长度)?\s*(?:超长|过长|超出)/i,
 ];
 
 export const AUTH: RegExp =

@@ -129,7 +129,7 @@ describe("explainErrorResponse", () => {
         "rate_limit_exceeded",
         "tokens",
       ),
-      "rate_limit",
+      "overflow",
       false,
     ],
     [
@@ -218,7 +218,7 @@ describe("explainErrorResponse", () => {
       "a body that is too large",
       413,
       anthropic("request_too_large", "Request exceeds the maximum allowed number of bytes."),
-      "bad_request",
+      "overflow",
       false,
     ],
     [

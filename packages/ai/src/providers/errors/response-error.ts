@@ -35,7 +35,7 @@ export function explainErrorResponse(
   addCode(headers.get("x-amzn-errortype") ?? "", report);
 
   const status = response.status >= FIRST_ERROR ? response.status : report.status;
-  const verdict = classify(report, status);
+  const verdict = classify(report, status, at.service);
   const message = page ? "" : formatSentence(formatMessages(report), at.model);
   // A response that is neither an error nor a stream: the next one will be the same.
   const whole = status === undefined && !page && message === "" && verdict.kind === "unknown";
@@ -85,7 +85,7 @@ export function explainErrorEvent(
   const report = createReport();
   if (name !== undefined) addCode(name, report);
   readReport(payload, report, at.now, 0);
-  const verdict = classify(report, report.status);
+  const verdict = classify(report, report.status, at.service);
   const failure = createFailure(verdict, report.status, findLongest(report.waits));
   if (report.requestId !== undefined) failure.requestId = report.requestId;
   const message = formatSentence(
@@ -152,7 +152,6 @@ function formatAdvice(
       if (because === "model_fault") return "Ask again: it was the model's output that was wrong.";
       if (because === "not_found")
         return `Check the name of the model, ${model}, and the address of ${service}.`;
-      if (because === "too_large") return "Make the request smaller.";
       return "Change the request: sent again as it is, it would fail again.";
     case "refused":
       return `Change what is asked: the rules of ${service} do not allow it.`;

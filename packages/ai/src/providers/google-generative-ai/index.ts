@@ -1,6 +1,5 @@
 import type { ApiProvider } from "../../client/registry.ts";
 import { JsonArrayDecoder } from "../../stream/json-array.ts";
-import { SseDecoder } from "../../stream/sse.ts";
 import { Reader } from "./reader.ts";
 import { writeRequest } from "./request.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
@@ -21,5 +20,5 @@ const FORMAT: ApiFormat = {
   createReader: (out, request) => new Reader(out, request),
   // Gateways that do not know `alt=sse` answer with one array.
   createDecoder: (onPayload, contentType) =>
-    /\bjson\b/i.test(contentType) ? new JsonArrayDecoder(onPayload) : new SseDecoder(onPayload),
+    /\bjson\b/i.test(contentType) ? new JsonArrayDecoder(onPayload) : undefined,
 };

@@ -50,6 +50,10 @@ const LEVELS: readonly string[] = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 function findLevels(model: Model, generation: number): readonly string[] {
   const given = quirk(model, "thinkingLevels");
   if (Array.isArray(given)) return given.map((level) => String(level).toUpperCase());
+  const known = LEVELS.filter((level) =>
+    model.thinkingLevels?.some((one) => one.toUpperCase() === level),
+  );
+  if (known.length > 0) return known;
   if (/gemini-3-pro/.test(model.id)) return ["LOW", "HIGH"];
   const isSmall = /flash-lite/.test(model.id);
   const isFlash = /flash/.test(model.id) && generation <= LAST_MINIMAL_FLASH;

@@ -205,7 +205,7 @@ function checkTools(problems: Problems, body: Fields): void {
     problems.matches(name, FUNCTION_NAME, at);
     const both = parameters !== undefined && parametersJsonSchema !== undefined;
     problems.must(!both, at, "parameters are declared twice");
-    if (parametersJsonSchema !== undefined) problems.objectSchema(parametersJsonSchema, at);
+    if (parametersJsonSchema !== undefined) problems.objectSchema(parametersJsonSchema, at, []);
   }
   const config = toFields(body["toolConfig"])["functionCallingConfig"];
   if (config === undefined) return;

@@ -16,7 +16,8 @@ import { ServiceFault } from "../errors/provider-error.ts";
 import {
   AFTER_FINISH_MS,
   createProvider,
-  DEFAULT_IDLE_MS,
+  DEFAULT_BETWEEN_BYTES_MS,
+  DEFAULT_FIRST_BYTE_MS,
   DRAIN_MS,
   type ProviderConfig,
 } from "./exchange.ts";
@@ -696,7 +697,7 @@ describe("time", () => {
 
   it("without an answer is a timeout", async () => {
     const asked = await start(byHand().fetch);
-    await asked.clock.advance(DEFAULT_IDLE_MS - 1);
+    await asked.clock.advance(DEFAULT_FIRST_BYTE_MS - 1);
     expect(asked.closed()).toBe(false);
     await asked.clock.advance(1);
     expect(await asked.result).toMatchObject({
@@ -708,7 +709,9 @@ describe("time", () => {
 
   it("without a byte, once there were some, is a stall; what had come is kept", async () => {
     const body = openBody();
-    const asked = await start(answering(body.response), { config: { idleTimeoutMs: IDLE_MS } });
+    const asked = await start(answering(body.response), {
+      config: { watchdog: { betweenBytesMs: IDLE_MS } },
+    });
     body.send(HELLO);
     await asked.clock.advance(IDLE_MS - 1);
     expect(asked.closed()).toBe(false);
@@ -724,7 +727,9 @@ describe("time", () => {
 
   it("goes on with each byte, also of a comment", async () => {
     const body = openBody();
-    const asked = await start(answering(body.response), { config: { idleTimeoutMs: IDLE_MS } });
+    const asked = await start(answering(body.response), {
+      config: { watchdog: { betweenBytesMs: IDLE_MS } },
+    });
     for (let wait = 0; wait < 5; wait++) {
       body.send(":\n");
       await asked.clock.advance(IDLE_MS - 1);
@@ -734,8 +739,10 @@ describe("time", () => {
     expect(joinText(await asked.result)).toBe("Hello");
   });
 
-  it("is not watched with an idleTimeoutMs of 0", async () => {
-    const asked = await start(byHand().fetch, { config: { idleTimeoutMs: 0 } });
+  it("is not watched with limits of 0", async () => {
+    const asked = await start(byHand().fetch, {
+      config: { watchdog: { firstByteMs: 0, betweenBytesMs: 0 } },
+    });
     await asked.clock.turn();
     expect(asked.clock.pending).toBe(0);
   });
@@ -771,7 +778,7 @@ describe("time", () => {
     body.send(HELLO + sse({ last: true }));
     await asked.clock.advance(1);
     body.send(sse({ say: "!", last: false }));
-    await asked.clock.advance(DEFAULT_IDLE_MS - 1);
+    await asked.clock.advance(DEFAULT_BETWEEN_BYTES_MS - 1);
     expect(asked.closed()).toBe(false);
     body.send(sse({ end: true }));
     expect(joinText(await asked.result)).toBe("Hello!");

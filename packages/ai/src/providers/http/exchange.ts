@@ -1,9 +1,11 @@
 import { Accumulator } from "../../stream/accumulate.ts";
 import { AssistantMessageEventStream } from "../../stream/assistant-stream.ts";
-import type { ServiceResponse, StreamOptions } from "../../client/client.ts";
+import type { ConnectionWatchdog, ServiceResponse, StreamOptions } from "../../client/client.ts";
 import { type Clock, systemClock } from "../../common/clock.ts";
 import { errorMessage } from "../../common/errors.ts";
+import { isRecord } from "../../common/records.ts";
 import { isRetryable } from "../../messages/failure.ts";
+import { isLocalModel } from "../../messages/local-model.ts";
 import type { Context, Failure, Model } from "../../messages/messages.ts";
 import type { ApiProvider } from "../../client/registry.ts";
 import { FramingError, type OnPayload, SseDecoder } from "../../stream/sse.ts";
@@ -11,12 +13,13 @@ import { hasFailure, ProviderError, ServiceFault } from "../errors/provider-erro
 import { type ServicePreset, resolveService } from "../services/presets.ts";
 import type { Fetch, FetchedResponse } from "./fetch.ts";
 import type { ApiFormat, ApiRequest, RequestContext } from "./format.ts";
-import { lowerCaseKeys } from "./headers.ts";
+import { mergeHeaders } from "./headers.ts";
 import { writeJson } from "./json.ts";
 import { createRedirectLoopError, explainRedirect, findRedirect } from "./redirects.ts";
 
-/** A connection without a byte for this long is dead. */
-export const DEFAULT_IDLE_MS = 300_000;
+/** A connection that brings no byte for this long is dead: before the response, and within it. */
+export const DEFAULT_FIRST_BYTE_MS = 300_000;
+export const DEFAULT_BETWEEN_BYTES_MS = 120_000;
 /** How long to wait for usage after the model has finished. */
 export const AFTER_FINISH_MS = 2_000;
 /** Limits for reading an error body: size and time. */
@@ -44,8 +47,8 @@ export interface ProviderConfig {
   ) => string | undefined | Promise<string | undefined>;
   /** Returns another address for a service; called where the model has none. */
   getBaseUrl?: (service: ServicePreset) => string | undefined;
-  /** A connection without a byte for this long is dead. Default 300,000. 0: never. */
-  idleTimeoutMs?: number;
+  /** When a connection is dead; what a request says of it takes precedence. */
+  watchdog?: ConnectionWatchdog;
 }
 
 /** Makes a provider of a format. The streams that it returns always end, also after an error. */
@@ -58,6 +61,26 @@ export function createProvider(format: ApiFormat, config: ProviderConfig = {}): 
       return stream;
     },
   };
+}
+
+const MAX_BLANK_CHARS = 8;
+
+/** An event that says nothing, as some services send to keep a connection open. */
+function isBlank(data: string): boolean {
+  if (data.length > MAX_BLANK_CHARS) return false;
+  const text = data.trim();
+  return text === "" || text === "null";
+}
+
+/** Whether JSON that stands outside of any event reports an error. */
+function isErrorObject(value: unknown): boolean {
+  const [inner] = Array.isArray(value) ? value : [value];
+  return isRecord(inner) && (inner["type"] === "error" || Boolean(inner["error"]));
+}
+
+/** 0 means that there is no limit. */
+function toLimit(ms: number): number {
+  return ms > 0 ? ms : Number.POSITIVE_INFINITY;
 }
 
 /** One request and its response. */
@@ -108,7 +131,7 @@ class Exchange {
       if (timeoutMs !== undefined && timeoutMs > 0) {
         this.#cleanups.push(this.#clock.after(timeoutMs, () => this.#onTimeout(timeoutMs)));
       }
-      this.#watchSilence();
+      this.#watchConnection();
       const request = await this.#createRequestContext();
       const response = request && (await this.#send(this.#format.writeRequest(request)));
       if (response) await this.#read(response, request);
@@ -120,14 +143,14 @@ class Exchange {
   }
 
   async #createRequestContext(): Promise<RequestContext | undefined> {
-    const { getApiKey, getBaseUrl } = this.#config;
+    const { getApiKey } = this.#config;
     const service = this.#service;
     // An empty key or address counts as absent.
     const apiKey = this.#options.apiKey || (await getApiKey?.(service, this.#control.signal));
     if (this.#out.closed) return undefined;
     if (!apiKey && !service.keyless) throw createMissingKeyError(service);
     this.#apiKey = apiKey || undefined;
-    const baseUrl = this.#model.baseUrl || getBaseUrl?.(service) || service.baseUrl;
+    const baseUrl = this.#findBaseUrl();
     if (!baseUrl) throw createMissingUrlError(service, this.#model);
     return {
       model: this.#model,
@@ -140,18 +163,22 @@ class Exchange {
     };
   }
 
+  #findBaseUrl(): string | undefined {
+    return this.#model.baseUrl || this.#config.getBaseUrl?.(this.#service) || this.#service.baseUrl;
+  }
+
   async #send({ url, headers: own, body, sign }: ApiRequest): Promise<FetchedResponse | undefined> {
     const { onPayload, onResponse, headers: extra } = this.#options;
     const payload =
       (await runHook("onPayload", async () => onPayload?.(body, this.#model))) ?? body;
     const text = writeJson(payload, this.#service.name);
-    const headers = {
-      "content-type": "application/json",
-      ...lowerCaseKeys(own),
-      ...lowerCaseKeys(this.#service.headers),
-      ...lowerCaseKeys(this.#model.headers),
-      ...lowerCaseKeys(extra),
-    };
+    const headers = mergeHeaders(
+      { "content-type": "application/json" },
+      own,
+      this.#service.headers,
+      this.#model.headers,
+      extra,
+    );
     const { fetch = globalThis.fetch } = this.#config;
     let address = url;
     for (let redirects = 0; ; redirects++) {
@@ -205,13 +232,16 @@ class Exchange {
     const reading = this.#format.createReader(this.#out, request);
     let payloads = 0;
     const onPayload: OnPayload = (data, event) => {
-      if (this.#out.closed) return;
+      if (this.#out.closed || isBlank(data)) return;
       payloads++;
       this.#out.report.events++;
       reading.read(data, event);
     };
+    const onStray = (value: unknown): void => {
+      if (!this.#out.closed && isErrorObject(value)) throw new ServiceFault(value);
+    };
     const decoder =
-      this.#format.createDecoder?.(onPayload, contentType) ?? new SseDecoder(onPayload);
+      this.#format.createDecoder?.(onPayload, contentType) ?? new SseDecoder(onPayload, onStray);
     let isStream = !(decoder instanceof SseDecoder);
     const cancel = (): void => void reader.cancel().catch(() => {});
     let stopWaiting: (() => void) | undefined;
@@ -289,19 +319,25 @@ class Exchange {
     return { service: this.#service.name, model: this.#model.id, now: this.#clock.now() };
   }
 
-  #watchSilence(): void {
-    const { idleTimeoutMs = DEFAULT_IDLE_MS } = this.#config;
-    if (idleTimeoutMs <= 0) return;
+  /** Uses one timer, set again only when it fires. Whatever comes over the connection counts. */
+  #watchConnection(): void {
+    const limits = { ...this.#config.watchdog, ...this.#options.watchdog };
+    // A service on this machine may load a model, and read a long prompt, before it begins.
+    const isLocal = isLocalModel({ baseUrl: this.#findBaseUrl() ?? "" });
+    const first = toLimit(limits.firstByteMs ?? (isLocal ? 0 : DEFAULT_FIRST_BYTE_MS));
+    const between = toLimit(limits.betweenBytesMs ?? DEFAULT_BETWEEN_BYTES_MS);
     this.#lastByteAt = this.#clock.now();
     let stop = (): void => {};
     const arm = (ms: number): void => {
+      if (ms === Number.POSITIVE_INFINITY) return;
       stop = this.#clock.after(ms, () => {
-        const left = this.#lastByteAt + idleTimeoutMs - this.#clock.now();
-        if (left > 0) arm(left);
-        else this.#onIdleTimeout(idleTimeoutMs);
+        const limit = this.#began ? between : first;
+        const left = this.#lastByteAt + limit - this.#clock.now();
+        if (left > 0) arm(Math.min(left, between));
+        else this.#onIdleTimeout(limit);
       });
     };
-    arm(idleTimeoutMs);
+    arm(Math.min(first, between));
     this.#cleanups.push(() => stop());
   }
 

@@ -16,8 +16,8 @@ export interface ApiFormat {
   writeRequest(request: RequestContext): ApiRequest;
   /** Called once for each response that has a status of success. */
   createReader(out: Accumulator, request: RequestContext): ResponseReader;
-  /** Splits a body of this content type into payloads. Default: server-sent events. */
-  createDecoder?(onPayload: OnPayload, contentType: string): Framing;
+  /** Splits a body of this content type into payloads. Nothing: server-sent events. */
+  createDecoder?(onPayload: OnPayload, contentType: string): Framing | undefined;
 }
 
 /** Everything that a format needs to know of one request. */

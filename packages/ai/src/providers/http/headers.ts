@@ -11,10 +11,23 @@ export function authHeaders(
   return auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { [auth]: apiKey };
 }
 
-export function lowerCaseKeys(
-  headers: Readonly<Record<string, string>> = {},
+/** Headers that list features: those of a caller come on top of the request's own. */
+const LISTS: ReadonlySet<string> = new Set(["anthropic-beta"]);
+
+/** Headers with names in lower case; later ones take precedence, and lists add up. */
+export function mergeHeaders(
+  ...sets: (Readonly<Record<string, string>> | undefined)[]
 ): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+  const merged: Record<string, string> = {};
+  for (const [given, value] of sets.flatMap((headers) => Object.entries(headers ?? {}))) {
+    const name = given.toLowerCase();
+    const before = LISTS.has(name) ? merged[name] : undefined;
+    merged[name] = before === undefined ? value : joinLists(before, value);
+  }
+  return merged;
+}
+
+function joinLists(...lists: string[]): string {
+  const items = lists.flatMap((list) => list.split(",")).map((item) => item.trim());
+  return [...new Set(items)].filter((item) => item !== "").join(",");
 }

@@ -29,6 +29,18 @@ export function parseJsonOr(text: string, otherwise: unknown): unknown {
   }
 }
 
+/** Parses a signature that a reader wrote as JSON. Throws a `ProviderError` on any other. */
+export function parseSignature(signature: string, what: string): unknown {
+  try {
+    return JSON.parse(signature);
+  } catch {
+    throw new ProviderError(
+      `The transcript has ${what} with a signature that is not JSON, so that it is not from this format. Take the signature out.`,
+      { kind: "bad_request", retryable: false },
+    );
+  }
+}
+
 /** JSON without lone halves of surrogate pairs, which most services reject. */
 export function writeJson(payload: unknown, service: string): string {
   let text: string | undefined;

@@ -7,7 +7,8 @@ import type {
   Model,
   UserContent,
 } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import type { JsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
@@ -138,10 +139,13 @@ function toolParams({ context, options: { toolChoice: choice } }: RequestContext
   if (choice === "none") return [];
   return (context.tools ?? [])
     .filter(({ name }) => typeof choice !== "object" || name === choice.name)
-    .map(({ name, description, parameters }) => ({
-      type: "function",
-      function: { name, description, parameters: { ...toJsonSchema(parameters), type: "object" } },
-    }));
+    .map(({ name, description, parameters }) => {
+      const schema: JsonSchema = toToolSchema(parameters);
+      return {
+        type: "function",
+        function: { name, description, parameters: { ...schema, type: "object" } },
+      };
+    });
 }
 
 function runtimeOptions(model: Model, options: StreamOptions): Partial<Options> {

@@ -9,6 +9,7 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import type { ChatDialect } from "../services/chat-quirks.ts";
+import { parseSignature } from "../http/json.ts";
 import {
   transformMessages,
   type MessageConstraints,
@@ -178,7 +179,7 @@ function toChatCall({ id, name, arguments: given, signature }: ToolCall): ChatCa
     id,
     type: "function",
     function: { name, arguments: JSON.stringify(given) },
-    ...(signature !== undefined && { extra_content: JSON.parse(signature) }),
+    ...(signature !== undefined && { extra_content: parseSignature(signature, "a call") }),
   };
 }
 
@@ -215,7 +216,7 @@ function addThinking(
 }
 
 function parseDetails(signature: string | undefined): ReasoningDetail[] {
-  const value: unknown = signature === undefined ? [] : JSON.parse(signature);
+  const value: unknown = signature === undefined ? [] : parseSignature(signature, "thinking");
   return Array.isArray(value) ? (value as ReasoningDetail[]) : [];
 }
 

@@ -180,6 +180,30 @@ describe("reading", () => {
     expect(ids).toEqual(["call_0_chat_1", "x", "call_2_chat_1"]);
   });
 
+  it("goes on with a call whose id changes from delta to delta", async () => {
+    const { message } = await ask([
+      calls({ index: 0, id: "a", function: { name: "look", arguments: '{"at":' } }),
+      calls({ index: 0, id: "b", function: { arguments: '"1' } }),
+      calls({ index: 0, id: "c", function: { name: "", arguments: '"}' } }),
+      calls({ index: 0, id: "d", function: { name: "look", arguments: "{}" } }),
+      chunk({}, "tool_calls"),
+      DONE,
+    ]);
+    expect(message.content).toEqual([
+      { type: "toolCall", id: "a", name: "look", arguments: { at: "1" } },
+      { type: "toolCall", id: "d", name: "look", arguments: {} },
+    ]);
+  });
+
+  it.each(["null", "", " ", " null "])("passes over an event of %j", async (nothing) => {
+    const { message } = await ask([chunk({ content: "Hi" }), nothing, chunk({}, "stop"), DONE]);
+    expect(message).toMatchObject({
+      stopReason: "stop",
+      content: [{ text: "Hi" }],
+      report: { events: 2 },
+    });
+  });
+
   it.each([
     ["nothing", []],
     ["null", [null]],

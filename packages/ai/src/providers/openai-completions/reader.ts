@@ -335,7 +335,9 @@ export class Reader implements ResponseReader {
     if (!call) return undefined;
     const differs = (now: string, before: string): boolean =>
       now !== "" && before !== "" && now !== before;
-    if (differs(id, call.id) || differs(name, call.name)) return undefined;
+    // Some give a call another id with each delta: without a name it is no other call.
+    const isOtherId = differs(id, call.id) && !(indexed && name === "");
+    if (isOtherId || differs(name, call.name)) return undefined;
     if (id !== "" && call.id === "") {
       call.id = id;
       this.#out.identify(call.contentIndex, { id: this.#freeId(id, call) });
@@ -391,7 +393,11 @@ export class Reader implements ResponseReader {
 
   #usage(raw: RawUsage): void {
     this.#out.report.usage = raw;
-    this.#out.usage(chatUsage(raw, this.#dialect));
+    const tier = this.#out.report.details?.["service_tier"];
+    this.#out.usage({
+      ...chatUsage(raw, this.#dialect),
+      ...(isOtherTier(tier) && { serviceTier: tier }),
+    });
   }
 
   #finish(): void {
@@ -423,6 +429,13 @@ const REFUSED = new Set(["content_filter", "refusal", "safety", "sensitive", "pr
 const OUT_OF_RESOURCES = "insufficient_system_resource";
 const FAILED = new Set(["error", "network_error", OUT_OF_RESOURCES]);
 const LENGTH = new Set(["length", "max_tokens", "model_length", "model_context_window_exceeded"]);
+
+const USUAL_TIERS: ReadonlySet<unknown> = new Set(["default", "auto", "on_demand", "standard"]);
+
+/** Whether a service names a tier that may have prices of its own. */
+function isOtherTier(tier: unknown): tier is string {
+  return typeof tier === "string" && !USUAL_TIERS.has(tier);
+}
 
 function doneReason(reason: string, calls: boolean): DoneReason {
   if (LENGTH.has(reason)) return "length";

@@ -1,6 +1,11 @@
 import type { StreamOptions } from "../../client/client.ts";
-import type { Message, Model, ThinkingLevel } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import {
+  type Message,
+  type Model,
+  THINKING_LEVELS,
+  type ThinkingLevel,
+} from "../../messages/messages.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { addBreakpoints, type ChatMessage, chatMessages } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect } from "../services/chat-quirks.ts";
 import { resolveService } from "../services/presets.ts";
@@ -82,7 +87,7 @@ function toolParams(
   { toolChoices }: ChatDialect,
 ): object {
   const tools = (context.tools ?? []).map(({ name, description, parameters }) =>
-    functionTool(name, description, toJsonSchema(parameters)),
+    functionTool(name, description, toToolSchema(parameters)),
   );
   if (tools.length > 0) {
     const { toolChoice: choice } = options;
@@ -115,10 +120,31 @@ function functionTool(name: string, description: string, parameters: object): ob
 
 function thinkingParams(model: Model, options: StreamOptions, dialect: ChatDialect): object {
   const { thinkingBudgets, thinkingLevel = "off" } = options;
-  if (thinkingLevel === "off")
-    return dialect.thinkingOff && model.reasoning ? formatThinking(dialect) : {};
+  const { thinkingLevels } = model;
+  if (thinkingLevel === "off") {
+    const canBeOff = thinkingLevels?.includes("off") !== false;
+    return dialect.thinkingOff && model.reasoning && canBeOff ? formatThinking(dialect) : {};
+  }
   if (model.reasoning === false) return {};
-  return formatThinking(dialect, thinkingLevel, thinkingBudgets?.[thinkingLevel]);
+  const budget = thinkingBudgets?.[thinkingLevel];
+  const takesEffort = dialect.reasoning === "effort" || dialect.reasoning === "openrouter";
+  // A service with words of its own knows which of them it takes.
+  if (!thinkingLevels || !takesEffort || dialect.efforts) {
+    return formatThinking(dialect, thinkingLevel, budget);
+  }
+  const level = nearestLevel(thinkingLevel, thinkingLevels);
+  return formatThinking({ ...dialect, efforts: { [level]: level } }, level, budget);
+}
+
+type Level = Exclude<ThinkingLevel, "off">;
+
+/** The least level that the model takes and that is enough, or else its highest. */
+function nearestLevel(wanted: Level, known: readonly ThinkingLevel[]): Level {
+  const levels = THINKING_LEVELS.filter(
+    (level): level is Level => level !== "off" && known.includes(level),
+  );
+  const least = THINKING_LEVELS.indexOf(wanted);
+  return levels.find((level) => THINKING_LEVELS.indexOf(level) >= least) ?? levels.at(-1) ?? wanted;
 }
 
 /** A level, or none at all, in the words of a dialect. */

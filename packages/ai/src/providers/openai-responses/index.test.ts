@@ -154,6 +154,19 @@ describe("reading", () => {
     expect(listTypes(events)).toBe("start text_start text_delta text_delta text_end done");
   });
 
+  it("prices the tier that the service used", async () => {
+    const price = { input: 2, output: 10 };
+    const usage = { input_tokens: 1_000_000, output_tokens: 0, total_tokens: 1_000_000 };
+    const costs: unknown[] = [];
+    for (const service_tier of ["default", "flex", "priority"]) {
+      const [last] = [completed([messageItem("Hello")])] as [{ response: object }];
+      const end = { ...last, response: { ...last.response, usage, service_tier } };
+      const { message } = await ask([CREATED, ...MESSAGE, end], {}, {}, { ...model, price });
+      costs.push(message.usage.cost?.total);
+    }
+    expect(costs).toEqual([2, 1, 4]);
+  });
+
   it("leaves unknown what the service does not count", async () => {
     const usage = { input_tokens: 5, output_tokens: 2 };
     const { message } = await ask([CREATED, ...MESSAGE, completed([], { usage })]);
@@ -431,6 +444,33 @@ describe("reading", () => {
     ]);
     expect(message.stopReason).toBe("stop");
     expect(message.report?.unknown).toEqual({ "item moon_phase": 1 });
+  });
+
+  it("shows a list of tools once, however often and in which form it is announced", async () => {
+    const list = (id: string, tools: object[] = []): object => ({
+      type: "mcp_list_tools",
+      id,
+      server_label: "docs",
+      tools,
+    });
+    const whole = list("mcpl_1", [{ name: "search" }]);
+    const shown = [{ type: "serviceTool", id: "mcpl_1", name: "mcp_list_tools", raw: whole }];
+    const twice = await ask([
+      CREATED,
+      at(0, "output_item.added", { item: list("mcpl_1") }),
+      at(0, "output_item.added", { item: list("mcpl_1") }),
+      at(0, "output_item.done", { item: whole }),
+      at(0, "output_item.done", { item: whole }),
+      completed([whole]),
+    ]);
+    expect(twice.message.content).toEqual(shown);
+    const renamed = await ask([
+      CREATED,
+      at(0, "output_item.added", { item: list("mcpl_0") }),
+      at(1, "output_item.done", { item: whole }),
+      completed([whole]),
+    ]);
+    expect(renamed.message.content).toEqual(shown);
   });
 
   it("passes over what it does not know, and counts it", async () => {

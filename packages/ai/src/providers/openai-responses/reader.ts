@@ -30,6 +30,7 @@ interface ResponseObject {
   usage?: RawUsage | null;
   error?: unknown;
   incomplete_details?: { reason?: string } | null;
+  service_tier?: string | null;
 }
 
 interface Item {
@@ -105,8 +106,7 @@ export class Reader implements ResponseReader {
       case "response.reasoning_text.delta":
         return this.#thought(event, `content ${event.content_index}`);
       case "response.output_item.added":
-        this.#start(toPlace(event), event.item ?? {});
-        return;
+        return this.#itemAdded(toPlace(event), event.item ?? {});
       case "response.output_item.done":
         return this.#itemDone(toPlace(event), event.item ?? {});
       case "response.output_text.done":
@@ -154,13 +154,14 @@ export class Reader implements ResponseReader {
     report.details = { ...report.details, [name]: value };
   }
 
-  #readHead({ id, model, usage }: ResponseObject): void {
+  #readHead({ id, model, usage, service_tier: tier }: ResponseObject): void {
     const { message, report } = this.#out;
     if (id) message.responseId = id;
     if (model) message.servedModel = model;
     if (usage) {
       report.usage = usage;
-      this.#out.usage(toUsage(usage));
+      const isOther = typeof tier === "string" && tier !== "default" && tier !== "auto";
+      this.#out.usage({ ...toUsage(usage), ...(isOther && { serviceTier: tier }) });
     }
     this.#out.start();
   }
@@ -212,6 +213,13 @@ export class Reader implements ResponseReader {
     const delta = toText(event.delta);
     open.input += delta;
     this.#out.toolCall(open.contentIndex, delta);
+  }
+
+  /** Some services announce an item twice. */
+  #itemAdded(place: number | string, item: Item): void {
+    const known = this.#items.find((open) => isSame(open, item));
+    if (known) this.#places.set(place, known);
+    else this.#start(place, item);
   }
 
   #itemDone(place: number | string, item: Item): void {
@@ -339,7 +347,11 @@ export class Reader implements ResponseReader {
       const open = known[index] ?? find(isAlike, item);
       if (!open?.done) this.#close(open ?? this.#start(`last ${index}`, item), item);
     }
-    for (const open of shown) if (!open.done) this.#close(open, undefined);
+    for (const open of shown) {
+      // A tool of the service that its whole output does not have was announced in another form.
+      const isReplaced = output.length > 0 && isService(open.item.type);
+      if (!open.done && !isReplaced) this.#close(open, undefined);
+    }
   }
 }
 
@@ -433,7 +445,7 @@ function sameJson(one: string, other: string): boolean {
 
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
-  const put = (name: Exclude<keyof Usage, "cost">, value: unknown): void => {
+  const put = (name: Exclude<keyof Usage, "cost" | "serviceTier">, value: unknown): void => {
     if (typeof value === "number") usage[name] = value;
   };
   const { cache_write_tokens, cached_tokens } = toRecord(raw["input_tokens_details"]);

@@ -14,7 +14,7 @@ import type {
   ThinkingLevel,
   UserContent,
 } from "../../messages/messages.ts";
-import { toJsonSchema } from "../../schema/schema.ts";
+import { toToolSchema } from "../../schema/tool-schema.ts";
 import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
@@ -226,7 +226,7 @@ function toolParams({ context, options }: RequestContext): Params {
     type: "function" as const,
     name,
     description,
-    parameters: toJsonSchema(parameters) as Record<string, unknown>,
+    parameters: { ...toToolSchema(parameters) },
     strict: false,
   }));
   if (tools.length === 0) return {};
@@ -261,11 +261,16 @@ function effortFor(level: ThinkingLevel, known: readonly Effort[]): Effort | und
   return thinking.find((effort) => EFFORTS.indexOf(effort) >= wanted) ?? thinking.at(-1);
 }
 
-/** In rising order. The families differ, and each refuses what it does not know. */
+/** In rising order: what is known of the model, or else of its family, which refuses any other. */
 function findEfforts(request: RequestContext): readonly Effort[] {
   const given = quirk(request, "efforts");
   if (Array.isArray(given)) return EFFORTS.filter((effort) => given.includes(effort));
-  const { id } = request.model;
+  const { id, thinkingLevels } = request.model;
+  if (thinkingLevels) {
+    return EFFORTS.filter((effort) =>
+      thinkingLevels.some((level) => (level === "off" ? "none" : level) === effort),
+    );
+  }
   const version = /gpt-([5-9])(?:\.(\d+))?/.exec(id);
   if (!version) return ["low", "medium", "high"];
   const [, major, minor = "0"] = version;

@@ -3,7 +3,7 @@ import { findClaudeFeatures } from "./claude-generations.ts";
 
 describe("findClaudeFeatures", () => {
   const four = { interleavedThinking: true, bedrockCache: true };
-  const fourFive = { ...four, longBedrockCache: true };
+  const fourFive = { ...four, longBedrockCache: true, eagerInput: true };
   const fourSix = { ...fourFive, adaptiveThinking: true, userLast: true };
   const fourSeven = { ...fourSix, xhighEffort: true, hiddenThinking: true, fixedTemperature: true };
   const five = { ...fourSeven, thinksByDefault: true };

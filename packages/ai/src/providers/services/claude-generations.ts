@@ -1,5 +1,7 @@
 /** What the API expects of requests to a Claude model. Absent: it does not. */
 export interface ClaudeFeatures {
+  /** Streams arguments as they are written; other models withhold each until it is whole. */
+  eagerInput?: true;
   /** Thinks between calls, if a beta header asks for it. */
   interleavedThinking?: true;
   /** Has a cache on Amazon Bedrock. */
@@ -29,7 +31,7 @@ export interface ClaudeFeatures {
 /** Each generation has the features of those before it, too. */
 const GENERATIONS: readonly { since: string; features: ClaudeFeatures }[] = [
   { since: "4", features: { interleavedThinking: true, bedrockCache: true } },
-  { since: "4.5", features: { longBedrockCache: true } },
+  { since: "4.5", features: { longBedrockCache: true, eagerInput: true } },
   { since: "4.6", features: { adaptiveThinking: true, userLast: true } },
   { since: "4.7", features: { xhighEffort: true, hiddenThinking: true, fixedTemperature: true } },
   { since: "5", features: { thinksByDefault: true } },

@@ -72,10 +72,12 @@ export class Problems {
     this.must(BASE64.test(text) && text !== "", at, "is no base64");
   }
 
-  /** A schema of arguments, which are always an object. */
-  objectSchema(value: unknown, at: string): void {
+  /** A schema of arguments, which are always an object. `refused`: what may not be at its top. */
+  objectSchema(value: unknown, at: string, refused: readonly string[] = REFUSED_AT_TOP): void {
     const schema = this.fields(value, at);
     this.must(schema["type"] === "object", at, 'must have type "object"');
+    if (refused.length > 0) this.must(isFields(schema["properties"]), at, "must have properties");
+    for (const keyword of refused) this.must(!(keyword in schema), at, `must not have ${keyword}`);
   }
 
   /** Arguments of a call where they go as JSON within JSON: what is inside counts as well. */
@@ -98,6 +100,8 @@ export class Problems {
 
 // With the u flag a pair counts as one character, so that only lone halves are of this class.
 const LONE_SURROGATE = /\p{Surrogate}/u;
+/** Keywords that OpenAI and Anthropic refuse at the top of a tool's schema. */
+const REFUSED_AT_TOP = ["anyOf", "oneOf", "allOf", "not", "enum", "$ref"];
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const DATA_URL = /^data:([^;,]+);base64,(.*)$/s;
 

@@ -106,6 +106,11 @@ describe("a failure of a service", () => {
   const broken = "The response broke off (ECONNRESET).";
   const events: [AgentEvent, string][] = [
     [
+      { type: "waiting", phase: "call", toolName: "write", silentMs: 60_000 },
+      "The model is preparing a call of write, 1 min 0 s",
+    ],
+    [{ type: "waiting", phase: "response", silentMs: 120_000 }, "Waiting for the model, 2 min 0 s"],
+    [
       {
         type: "retry",
         attempt: 1,

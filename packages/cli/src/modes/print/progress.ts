@@ -56,6 +56,9 @@ export class Progress {
         this.#say(`${mark} ${event.toolName}  ${about}  ${end}`);
         break;
       }
+      case "waiting":
+        if (event.silentMs >= MIN_REPORTED_SILENCE_MS) this.#say(waitingText(event));
+        break;
       case "retry":
         this.#say(retryText(event));
         break;
@@ -88,6 +91,27 @@ export class Progress {
     const isCut = this.#output.isTTY === true && !isWhole;
     this.#output.write(`gyre: ${isCut ? fit(line, MAX_COLUMNS) : line}\n`);
   }
+}
+
+/** A silence is worth a line of its own from here on. */
+export const MIN_REPORTED_SILENCE_MS = 60_000;
+
+const WAITING: Readonly<Record<EventOf<"waiting">["phase"], string>> = {
+  response: "waiting for the model",
+  thinking: "the model is thinking",
+  text: "the model has paused",
+  call: "the model is preparing a call",
+};
+
+/** What a response is silent about: "the model is preparing a call of write". */
+export function describeWaiting({ phase, toolName }: EventOf<"waiting">): string {
+  return toolName === undefined ? WAITING[phase] : `${WAITING[phase]} of ${toolName}`;
+}
+
+/** The same with how long: "the model is preparing a call of write, 2 min". */
+export function waitingText(event: EventOf<"waiting">): string {
+  const text = `${describeWaiting(event)}, ${elapsed(event.silentMs)}`;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /** Why a service is asked again, and when. */

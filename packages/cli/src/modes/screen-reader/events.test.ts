@@ -66,6 +66,16 @@ describe("what is written of events", () => {
     ).toEqual(["Asking again in 2.0 s: It is busy.", "Asking p/other instead: It is busy."]);
   });
 
+  it("a long silence is reported, a short one is not", () => {
+    const phase = "thinking";
+    expect(
+      render(
+        { type: "waiting", phase, silentMs: 30_000 },
+        { type: "waiting", phase, silentMs: 60_000 },
+      ),
+    ).toEqual(["The model is thinking, 1 min 0 s"]);
+  });
+
   it("a smaller context and a limit are sentences", () => {
     expect(
       render(

@@ -1,6 +1,11 @@
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
 import { type AssistantMessage, type AssistantMessageEvent, toRecord } from "@gyre/ai";
-import { fallbackText, retryText } from "../print/progress.ts";
+import {
+  fallbackText,
+  MIN_REPORTED_SILENCE_MS,
+  retryText,
+  waitingText,
+} from "../print/progress.ts";
 import { shownLine, shownText } from "../../text/shown-text.ts";
 import { type CallText, callText, counted, grouped } from "../../text/tool-text.ts";
 import { userText } from "../../conversation/prompt-text.ts";
@@ -76,6 +81,9 @@ export class ScreenReaderEvents {
         for (const line of endLines(called, call)) this.#say(line);
         break;
       }
+      case "waiting":
+        if (event.silentMs >= MIN_REPORTED_SILENCE_MS) this.#say(shownLine(waitingText(event)));
+        break;
       case "retry":
         this.#say(shownLine(retryText(event)));
         break;

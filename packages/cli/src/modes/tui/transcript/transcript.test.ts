@@ -298,6 +298,16 @@ describe("what is done right now", () => {
     clock.ms = 4_000;
     expect(transcript.activity).toBe("trying again");
   });
+
+  it("says what the model is silent about, and counts on", () => {
+    const { play, transcript, clock } = stage();
+    clock.ms = 100_000;
+    play({ type: "waiting", phase: "call", toolName: "write", silentMs: 60_000 });
+    clock.ms = 130_000;
+    expect(transcript.activity).toBe("the model is preparing a call of write, 1 min 30 s");
+    play({ type: "turn_start" });
+    expect(transcript.activity).toBe("thinking");
+  });
 });
 
 describe("a command of the user's own", () => {

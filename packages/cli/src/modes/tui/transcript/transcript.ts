@@ -1,7 +1,7 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
 import { dollars } from "../../../text/dollars.ts";
-import { fallbackText, retryWords } from "../../print/progress.ts";
+import { describeWaiting, fallbackText, retryWords } from "../../print/progress.ts";
 import { type Args, counted, duration, elapsed, grouped } from "../../../text/tool-text.ts";
 import type { Block } from "../ui/block.ts";
 import { BlockList } from "./block-list.ts";
@@ -41,6 +41,8 @@ export class Transcript {
   readonly #waited = new Map<string, number>();
   #activity = "";
   #retryAt: number | undefined;
+  /** What the model is silent about, and since when; until the next event. */
+  #waiting: { text: string; since: number } | undefined;
   #isExpanded = false;
 
   constructor(options: TranscriptOptions) {
@@ -64,6 +66,10 @@ export class Transcript {
       return left > 0 ? `waiting ${elapsed(left * MS_PER_SECOND)} to try again` : "trying again";
     }
     if (this.#asking.size > 0) return "waiting for your answer";
+    if (this.#waiting) {
+      const { text, since } = this.#waiting;
+      return `${text}, ${elapsed(this.#options.now() - since)}`;
+    }
     const [first] = this.#running;
     if (!first) return this.#activity;
     return this.#running.size === 1
@@ -122,6 +128,7 @@ export class Transcript {
 
   handle(event: AgentEvent): void {
     this.#retryAt = undefined;
+    this.#waiting = undefined;
     this.#handleEvent(event);
     this.#options.changed();
   }
@@ -165,6 +172,9 @@ export class Transcript {
         this.#activity = "thinking";
         break;
       }
+      case "waiting":
+        this.#waiting = { text: describeWaiting(event), since: now() - event.silentMs };
+        break;
       case "retry":
         this.#retry(event);
         this.#retryAt = now() + event.delayMs;
