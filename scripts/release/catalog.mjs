@@ -224,7 +224,7 @@ function formatLine(entry, routed) {
   return fields.join("|").replace(/\|+$/, "");
 }
 
-/** The letters of levels in the catalogue, by their names in the package. */
+/** The letters of levels in the catalog, by their names in the package. */
 const LEVEL_LETTERS = { off: "n", minimal: "u", low: "l", medium: "m", high: "h", xhigh: "x" };
 /** A level that the package does not mention is one that all models have, but for these. */
 const MENTIONED = new Set(["minimal", "xhigh"]);

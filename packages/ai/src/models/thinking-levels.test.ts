@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { THINKING_LEVELS, type Model, type ThinkingLevel } from "../messages/messages.ts";
 import { createProviders } from "../providers/index.ts";
 import { fakeService, sendRequest } from "../testing/fake-service.ts";
-import { catalogue } from "./catalogue.ts";
+import { catalog } from "./catalog.ts";
 
 /** What a request says about thinking, whatever the format calls it. */
 async function askedEffort(model: Model, thinkingLevel: ThinkingLevel): Promise<unknown> {
@@ -26,12 +26,12 @@ async function askedEffort(model: Model, thinkingLevel: ThinkingLevel): Promise<
 }
 
 function find(provider: string, id: string): Model {
-  const model = catalogue().find((one) => one.provider === provider && one.id === id);
-  if (!model) throw new Error(`${provider}/${id} is not in the catalogue.`);
+  const model = catalog().find((one) => one.provider === provider && one.id === id);
+  if (!model) throw new Error(`${provider}/${id} is not in the catalog.`);
   return model;
 }
 
-describe("thinking levels of the catalogue", () => {
+describe("thinking levels of the catalog", () => {
   it.each([
     ["openai", "gpt-6-astra", [undefined, "low", "low", "medium", "high", "xhigh"]],
     ["openai", "gpt-6.1-sol", [undefined, "low", "low", "medium", "high", "xhigh"]],
@@ -51,7 +51,7 @@ describe("thinking levels of the catalogue", () => {
 
   it("no request of these formats is outside of what its model takes", async () => {
     const outside: string[] = [];
-    const models = catalogue().filter(
+    const models = catalog().filter(
       ({ thinkingLevels, api, provider }) =>
         thinkingLevels &&
         ["openai-responses", "google-generative-ai"].includes(api) &&
