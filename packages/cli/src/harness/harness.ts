@@ -46,9 +46,8 @@ import { type OpenedTools, openTools } from "./tools.ts";
 import { toWatchdog } from "./watchdog.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
-import { isMode } from "../text/choices.ts";
+import { isMode, modelValue } from "../text/choices.ts";
 import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
-import { modelValue } from "../text/choices.ts";
 
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
 export type { Outcome, PromptRequest } from "../conversation/types.ts";
