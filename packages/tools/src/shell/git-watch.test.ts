@@ -190,6 +190,34 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     expect(existsSync(canary)).toBe(false);
   });
 
+  it("are never taken from outside of the workspace, wherever files and links lead", async () => {
+    startRepository();
+    const other = join(folder, "other");
+    startRepository(other);
+    git(other, "config", "core.fsmonitor", `touch ${canary}; false`);
+    const text = await shell(
+      `mkdir a && echo 'gitdir: ${other}/.git' > a/.git && ln -s ${folder} .git/modules && ` +
+        `git update-index --add --cacheinfo 160000,${git(root, "rev-parse", "HEAD").trim()},b && ln -s ${other} b`,
+    );
+    expect(text).toContain("It made a/.git, which leads git to settings that run a program");
+    expect(text).toContain("It made .git/modules, which is a link in a folder of git.");
+    expect(git(other, "config", "core.fsmonitor")).toContain(canary);
+    expect(text).not.toContain("could not be put aside");
+    expect(existsSync(join(root, "a/.git"))).toBe(false);
+  });
+
+  it("are found where the index of a repository inside leads to them", async () => {
+    startRepository();
+    const commit = "git -c user.name=a -c user.email=b commit -qm x --allow-empty";
+    const deep = "node_modules/c/d/e/f";
+    const text = await shell(
+      `git init -q sub && cd sub && git init -q ${deep} && (cd ${deep} && ${commit} && ${monitor()}) && git add -f ${deep} && ${commit} && cd .. && git add sub`,
+    );
+    expect(text).toContain(`It made sub/${deep}/.git/config, which`);
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
   it("stay where they run nothing, and where the user had made them", async () => {
     startRepository();
     startRepository(join(root, "own"));

@@ -9,9 +9,11 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
+import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings } from "../git/config.ts";
 import { findLinkedFolders } from "../git/index-file.ts";
+import { isWithin } from "../sandbox/places.ts";
 import { moveAside, type PutAside } from "./quarantine.ts";
 
 /** Folders that one look goes through, those nearest to the top first. */
@@ -28,11 +30,13 @@ const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_POINTERS = 4;
 /** Names in the name of a module. */
 const MAX_MODULE_NAMES = 8;
+/** Folders of git that have what runs in them. git makes no links of them. */
+const INNER_FOLDERS = ["rebase-merge", "worktrees", "modules"];
 const CONFIG_TIMEOUT_MS = 10_000;
 
 /** A file by which a repository has git run something, or leads it elsewhere. */
 interface GitFile {
-  kind: "config" | "hook" | "todo" | "pointer";
+  kind: "config" | "hook" | "todo" | "link" | "pointer";
   /** Another one after each change. */
   identity: string;
 }
@@ -58,7 +62,8 @@ interface Listing {
 export class GitWatch {
   readonly #env: ToolEnv;
   #listings = new Map<string, Listing>();
-  #linked: { identity: string; folders: readonly string[] } | undefined;
+  /** By the folder of git: what its index leads to. */
+  readonly #linked = new Map<string, { identity: string; names: readonly string[] }>();
   /** What was there before the jobs that still run, or ran since the last command. */
   #beforeJobs: GitFiles | undefined;
 
@@ -81,12 +86,17 @@ export class GitWatch {
     const after = this.#scan();
     const moved: PutAside[] = [];
     for (const [path, file] of after) {
+      // What is outside a sandboxed command cannot change: it can only lead there.
+      if (!isWithin(path, this.#env.workspace.root)) continue;
       if (before.get(path)?.identity === file.identity) continue;
       const why = await this.#explain(path, file);
       if (why === undefined) continue;
-      const { root } = this.#env.workspace;
-      const now = await moveAside(this.#env, path);
-      moved.push({ path: relative(root, path), now, why, isChange: before.has(path) });
+      const about = { path: relative(this.#env.workspace.root, path), isChange: before.has(path) };
+      try {
+        moved.push({ ...about, why, now: await moveAside(this.#env, path) });
+      } catch (error) {
+        moved.push({ ...about, why, failure: errorMessage(error) });
+      }
     }
     this.#beforeJobs = hasJobs ? this.#scan() : undefined;
     return moved;
@@ -98,11 +108,12 @@ export class GitWatch {
     const listings = new Map<string, Listing>();
     // Breadth first: what is cut off at the limit is what lies deepest.
     const queue = [root];
+    const trees: string[] = [];
     for (const folder of queue) {
       const listing = this.#list(folder);
       if (listing === undefined) continue;
       listings.set(folder, listing);
-      if (listing.hasGit) addPointed(found, join(folder, ".git"));
+      if (listing.hasGit) trees.push(folder);
       if (listing.isRepository) addRepository(found, folder);
       if (isPackage(root, folder)) continue;
       for (const name of listing.folders) {
@@ -110,7 +121,15 @@ export class GitWatch {
       }
     }
     this.#listings = listings;
-    for (const folder of this.#linkedFolders(root)) addPointed(found, join(folder, ".git"));
+    const seen = new Set<string>();
+    for (const tree of trees) {
+      // git itself looks for no repository behind a link.
+      if (seen.has(tree) || !isWithin(tree, root) || realPath(tree) !== tree) continue;
+      seen.add(tree);
+      const folder = addPointed(found, join(tree, ".git"));
+      if (folder === undefined || trees.length > MAX_FOLDERS) continue;
+      for (const name of this.#linkedNames(folder)) trees.push(join(tree, name));
+    }
     return found;
   }
 
@@ -137,22 +156,23 @@ export class GitWatch {
     };
   }
 
-  /** Folders that the index has as repositories of their own: git looks into them wherever they are. */
-  #linkedFolders(root: string): readonly string[] {
-    const files = listEntries(join(root, ".git"))
+  /** What an index has as repositories of their own: git looks into them wherever they are. */
+  #linkedNames(folder: string): readonly string[] {
+    const files = listEntries(folder)
       .filter((entry) => entry.isFile() && INDEX_FILE.test(entry.name))
-      .map(({ name }) => join(root, ".git", name));
+      .map(({ name }) => join(folder, name));
     const identity = files.map((path) => identify(lstatSync(path, { bigint: true }))).join(",");
-    if (this.#linked?.identity !== identity) {
-      const names = files.flatMap((path) => findLinkedFolders(readFileSync(path)));
-      this.#linked = { identity, folders: names.map((name) => join(root, name)) };
-    }
-    return this.#linked.folders;
+    const known = this.#linked.get(folder);
+    if (known?.identity === identity) return known.names;
+    const names = files.flatMap((path) => findLinkedFolders(readFileSync(path)));
+    this.#linked.set(folder, { identity, names });
+    return names;
   }
 
   /** What a file has git do, in the words of the result; nothing if it is harmless. */
   async #explain(path: string, { kind }: GitFile): Promise<string | undefined> {
     if (kind === "hook") return "which git runs";
+    if (kind === "link") return "which is a link in a folder of git";
     if (kind === "todo") {
       return hasExec(path) ? "which has git run a program (exec)" : undefined;
     }
@@ -199,19 +219,22 @@ function isPackage(root: string, folder: string): boolean {
   return names.length - at > (names[at + 1]?.startsWith("@") ? 2 : 1);
 }
 
-/** A `.git`: a folder, or a file or link that leads to one. */
-function addPointed(found: Map<string, GitFile>, path: string, depth = 0): void {
+/** A `.git`: a folder, or a file or link that leads to one. Gives that folder, if it is there. */
+function addPointed(found: Map<string, GitFile>, path: string, depth = 0): string | undefined {
   const stats = readStats(path);
-  if (stats === undefined || depth > MAX_POINTERS) return;
-  if (stats.isDirectory()) return addRepository(found, path);
+  if (stats === undefined || depth > MAX_POINTERS) return undefined;
+  if (stats.isDirectory()) {
+    addRepository(found, path);
+    return path;
+  }
   found.set(path, { kind: "pointer", identity: identify(stats) });
   if (stats.isSymbolicLink()) {
     const real = realPath(path);
-    if (real !== undefined && real !== path) addPointed(found, real, depth + 1);
-    return;
+    return real === undefined || real === path ? undefined : addPointed(found, real, depth + 1);
   }
   const target = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(path))?.[1];
-  if (target !== undefined) addPointed(found, resolve(dirname(path), target), depth + 1);
+  const real = target === undefined ? undefined : realPath(resolve(dirname(path), target));
+  return real === undefined ? undefined : addPointed(found, real, depth + 1);
 }
 
 function addRepository(found: Map<string, GitFile>, folder: string): void {
@@ -219,20 +242,26 @@ function addRepository(found: Map<string, GitFile>, folder: string): void {
   if (found.has(at("config")) || found.has(at("commondir"))) return;
   addFile(found, at("config"), "config");
   addFile(found, at("config.worktree"), "config");
-  addFile(found, at("rebase-merge/git-rebase-todo"), "todo");
   const hooks = readStats(at("hooks"));
   if (hooks?.isSymbolicLink()) addFile(found, at("hooks"), "hook");
   for (const { name } of hooks?.isDirectory() ? listEntries(at("hooks")) : []) {
     if (!name.endsWith(".sample")) addFile(found, join(at("hooks"), name), "hook");
   }
-  for (const entry of listEntries(at("worktrees"))) {
+  const inner = INNER_FOLDERS.filter((name) => {
+    if (!readStats(at(name))?.isSymbolicLink()) return true;
+    addFile(found, at(name), "link");
+    return false;
+  });
+  if (inner.includes("rebase-merge")) addFile(found, at("rebase-merge/git-rebase-todo"), "todo");
+  for (const entry of inner.includes("worktrees") ? listEntries(at("worktrees")) : []) {
     if (entry.isDirectory()) addRepository(found, join(at("worktrees"), entry.name));
   }
-  addModules(found, at("modules"));
+  if (inner.includes("modules")) addModules(found, at("modules"));
   const common = at("commondir");
   if (!readStats(common)?.isFile()) return;
   addFile(found, common, "pointer");
-  addRepository(found, resolve(folder, readText(common).trim()));
+  const real = realPath(resolve(folder, readText(common).trim()));
+  if (real !== undefined) addRepository(found, real);
 }
 
 /** The name of a module may have slashes. */

@@ -66,7 +66,9 @@ export interface PutAside {
   /** From the root of the workspace. */
   path: string;
   /** Where it is now. */
-  now: string;
+  now?: string;
+  /** Why it is still where it was. */
+  failure?: string;
   /** What is wrong with it: the rest of a sentence. */
   why: string;
   /** It was there before, and was changed. */

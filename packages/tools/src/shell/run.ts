@@ -224,9 +224,13 @@ async function shellResult(
         `${jobs ? ", or start it with background: true" : ""}.`,
     );
   }
-  for (const { path, now, why, isChange } of aside) {
+  for (const { path, now, why, isChange, failure } of aside) {
     parts.push(
-      `It ${isChange ? "changed" : "made"} ${listedName(path)}, ${why}. It was put aside: ${now}. Ask the user to ${isChange ? "change" : "make"} it.`,
+      `It ${isChange ? "changed" : "made"} ${listedName(path)}, ${why}. ${
+        now === undefined
+          ? `It could not be put aside (${failure}): say so to the user.`
+          : `It was put aside: ${now}. Ask the user to ${isChange ? "change" : "make"} it.`
+      }`,
     );
   }
   if (emptied !== undefined) parts.push(emptied);
