@@ -169,6 +169,16 @@ describe("keys, tokens and sessions", () => {
     expect(shown).not.toContain(secret);
   });
 
+  it("no session works in their folders", async () => {
+    const folders = ["config/gyre", "config/gyre/skills", "state/gyre", "state/gyre/sessions"];
+    const server = await serve({ root: [world.home] });
+    for (const folder of folders) {
+      const cwd = join(world.home, folder);
+      await mkdir(cwd, { recursive: true });
+      expect([folder, await create(server, { cwd })]).toEqual([folder, "invalid_request"]);
+    }
+  });
+
   it("no instruction file that is a link to them is read", async () => {
     await mkdir(join(world.home, "config", "gyre"), { recursive: true });
     const secret = "secret-0123456789";
