@@ -21,18 +21,27 @@ export interface Guidance {
   readonly hasSkillTool: boolean;
 }
 
+/** The folder to read it for, and what is kept secret there. */
+interface GuidedFolder {
+  cwd: string;
+  env: Environment;
+  ceilings?: { readonly secret: readonly string[] };
+  warn: (text: string) => void;
+}
+
 /**
  * Reads it, once. Skills are there unless tools were named and theirs was not; a session
  * that had the tool keeps it, even if no skill is left: its requests begin as before.
  */
 export async function readGuidance(
-  { cwd, env, warn }: { cwd: string; env: Environment; warn: (text: string) => void },
+  { cwd, env, warn, ceilings }: GuidedFolder,
   { instructionFiles = true, skills: isWithSkills = true, tools }: Settings,
 ): Promise<Guidance> {
   const home = homedir();
   // What they quote, names of folders too, is for a repository's author to choose.
   const report = (text: string): void => warn(oneLine(text));
-  const where = { cwd, home, config: configFolder(env, home), warn: report };
+  const secret = ceilings?.secret ?? [];
+  const where = { cwd, home, config: configFolder(env, home), secret, warn: report };
   const files = instructionFiles ? readInstructions(where) : [];
   const isNamed = tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];

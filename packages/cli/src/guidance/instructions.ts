@@ -35,6 +35,8 @@ export interface GuidanceOptions {
   home: string;
   /** The folder of this program in the user's configuration. */
   config: string;
+  /** Places whose files no project can name by a link, absolute. */
+  secret?: readonly string[];
   /** Called with what is not used, a line at a time. */
   warn: (text: string) => void;
 }
@@ -52,7 +54,7 @@ export interface InstructionFile {
  * are at most `MAX_INSTRUCTION_BYTES`: of more, the longest are cut, and say so.
  */
 export function readInstructions(options: GuidanceOptions): readonly InstructionFile[] {
-  const { cwd, home, config, warn } = options;
+  const { cwd, home, config, warn, secret = [] } = options;
   const folders = projectFolders(cwd, home);
   const [root] = folders;
   const found: InstructionFile[] = [];
@@ -65,7 +67,7 @@ export function readInstructions(options: GuidanceOptions): readonly Instruction
     // A link to a file that is in the list already.
     if (seen.has(real)) return;
     seen.add(real);
-    const read = readText(real, inside === undefined ? undefined : { root: inside, cwd });
+    const read = readText(real, inside === undefined ? undefined : { root: inside, cwd, secret });
     if ("problem" in read) warn(`${path} is not used: it ${read.problem}.`);
     else if (read.text !== "") found.push({ path, name: plain(name(path)), text: read.text });
   };
@@ -130,8 +132,11 @@ function plain(name: string): string {
 /** A text as a person would see it, or why it is not used. */
 function readText(
   real: string,
-  project: { root: string; cwd: string } | undefined,
+  project: { root: string; cwd: string; secret: readonly string[] } | undefined,
 ): { text: string } | { problem: string } {
+  if (project?.secret.some((place) => real.startsWith(realPath(place)))) {
+    return { problem: "is a link to what is kept secret" };
+  }
   const problem = project && untrustedReason(real, project.root, project.cwd);
   if (problem !== undefined) return { problem };
   const read = readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };

@@ -6,6 +6,7 @@ import { authorize, withToken } from "../transports/base/authorize.ts";
 import type { Transport, TransportHandler } from "../transports/base/transport.ts";
 import { closeServer, type ListenOptions, listenOn } from "./base/listen.ts";
 import { Metrics } from "./base/metrics.ts";
+import { Newcomers } from "./base/newcomers.ts";
 import { openStdio } from "./stdio.ts";
 import { createTokenCheck } from "./base/token.ts";
 
@@ -51,23 +52,26 @@ export class SocketServer {
     const { clock = systemClock, maxConnections = MAX_CONNECTIONS, serve } = options;
     const { metrics = new Metrics(clock) } = options;
     const check = createTokenCheck(options.token);
+    const newcomers = new Newcomers(maxConnections, () => metrics.countRefusal("sockets"));
     this.#options = options;
     this.#clock = clock;
     this.#server = createServer((socket) => {
-      if (this.#sockets.size >= maxConnections) {
+      if (this.#sockets.size - newcomers.size >= maxConnections) {
         metrics.countRefusal("connections");
         return refuse(socket, clock.now());
       }
       this.#sockets.add(socket);
+      newcomers.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
       metrics.countSocket(socket);
       const limits = { ...options, firstFrameBytes: MAX_HELLO_BYTES };
       const transport = new SocketTransport(socket, limits);
-      authorize(transport, (known) => serve(metrics.countFrames(known, kind)), {
-        check,
-        clock,
-        onRefused: () => metrics.countRefusal("token"),
-      });
+      const onKnown = (known: Transport): void => {
+        newcomers.accept(socket);
+        serve(metrics.countFrames(known, kind));
+      };
+      const onRefused = (): void => metrics.countRefusal("token");
+      authorize(transport, onKnown, { check, clock, onRefused });
     });
   }
 

@@ -264,11 +264,11 @@ describe("a client that goes away fails its calls at once", () => {
     const tools = [{ name: "look", description: "", parameters: { type: "object" } }];
     const old = connect("old");
     const id = await old.create();
-    await old.ask("tool_register", { tools, client: "me" }, id);
+    await old.ask("tool_register", { tools, client: "me-0123456789abcdef" }, id);
     const fresh = connect("fresh");
     await fresh.ask("hello", { versions: [1] });
     await fresh.ask("session_attach", {}, id);
-    await fresh.ask("tool_register", { tools, client: "me" }, id);
+    await fresh.ask("tool_register", { tools, client: "me-0123456789abcdef" }, id);
     await fresh.ask("prompt", { text: "Go" }, id);
     const { payload, seq } = await fresh.next(({ type }) => type === "tool_execute");
     expect(payload).toMatchObject({ name: "look", arguments: { path: "a" } });
@@ -282,6 +282,20 @@ describe("a client that goes away fails its calls at once", () => {
     await fresh.next(({ type }) => type === "agent_end");
     expect(host.agents[0]?.state.messages[2]).toMatchObject(textResult("seen"));
     expect([old.faults, fresh.faults]).toEqual([[], []]);
+  });
+
+  it("no client takes over the tools of another by a name that can be guessed", async () => {
+    const { server } = createRemoteWorld({ script: look });
+    const [near, far] = createTransportPair();
+    server.serve(far);
+    const client = new CheckingClient(near, "m");
+    const id = await client.create();
+    const tools = [{ name: "look", description: "", parameters: { type: "object" } }];
+    for (const name of ["", "me", "kitchen", "x".repeat(15), "x".repeat(129)]) {
+      const { payload } = await client.request("tool_register", { tools, client: name }, id);
+      expect(payload, name).toMatchObject({ code: "invalid_request" });
+    }
+    await client.ask("tool_register", { tools, client: "x".repeat(16) }, id);
   });
 
   it("close takes the tools back on a connection that others use", async () => {

@@ -114,6 +114,16 @@ export interface ToolSpec {
   timeoutMs?: number;
 }
 
+/** A client that knows the name of another can take over its tools, so it must be hard to guess. */
+const MIN_CLIENT_CHARS = 16;
+const MAX_CLIENT_CHARS = 128;
+
+function isSecretName(name: unknown): name is string {
+  return (
+    typeof name === "string" && name.length >= MIN_CLIENT_CHARS && name.length <= MAX_CLIENT_CHARS
+  );
+}
+
 /** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], client?}` */
 export function parseTools({ tools, client: clientName }: Payload): {
   tools: ToolSpec[];
@@ -123,8 +133,10 @@ export function parseTools({ tools, client: clientName }: Payload): {
     throw invalidRequest('"tools" is a list of {name, description, parameters}.');
   if (tools.length > MAX_CLIENT_TOOLS)
     throw invalidRequest(`"tools" has at most ${MAX_CLIENT_TOOLS} entries.`);
-  if (clientName !== undefined && typeof clientName !== "string")
-    throw invalidRequest('"client" is a name.');
+  if (clientName !== undefined && !isSecretName(clientName)) {
+    const size = `${MIN_CLIENT_CHARS} to ${MAX_CLIENT_CHARS} characters`;
+    throw invalidRequest(`"client" is a secret of the client, ${size}: a random UUID, say.`);
+  }
   return { tools: tools.map(parseTool), clientName };
 }
 

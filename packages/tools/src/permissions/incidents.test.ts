@@ -100,7 +100,7 @@ async function attempt(
 ): Promise<Attempt> {
   const asked = requests.length;
   const guard = permissions({
-    sandboxed: sandbox.kind !== "none",
+    sandboxed: sandbox.kind !== "none" || "waived",
     tools: tools.registry.list(),
     workspace: tools.env.workspace,
     ask: (request) => {

@@ -592,6 +592,10 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       expect((await own.list(".")).map(({ name }) => name)).toContain("config");
       await own.write("configuration", "x");
       await own.close();
+      // A workspace inside of such a place has nothing to show.
+      const inside = await openWorkspace(join(root, "config"), { hold, hidden });
+      expect(await catchFault(inside.read("keys.json"))).toBe("denied");
+      await inside.close();
     });
 
     it("protects a home folder's own files, and further patterns", async () => {

@@ -33,7 +33,10 @@ export async function openWorkspace(
     home === undefined ? undefined : beneath(names, splitPath(home)),
   );
   const hidden = (options.hidden ?? []).flatMap((place) => {
-    const inside = beneath(names, splitPath(realPlace(place)));
+    const hiddenNames = splitPath(realPlace(place));
+    // Of a workspace inside of such a place, all is hidden.
+    if (beneath(hiddenNames, names)) return [[]];
+    const inside = beneath(names, hiddenNames);
     return inside ? [inside] : [];
   });
   return new FolderWorkspace(real, {

@@ -137,8 +137,9 @@ export class RpcHost implements SessionHost {
   async #enter(asked: Values): Promise<RpcFolder> {
     const own = this.#realFolder(this.#values.cwd);
     const cwd = asked.cwd === undefined ? own : this.#realFolder(asked.cwd);
-    const roots = this.#ceilings?.roots;
-    if (roots && !roots.some((root) => isWithin(cwd, root))) {
+    const { roots, secret = [] } = this.#ceilings ?? {};
+    const isSecret = secret.some((place) => isWithin(cwd, this.#realFolder(place)));
+    if (isSecret || (roots && !roots.some((root) => isWithin(cwd, root)))) {
       throw new UsageError("This folder is not one that the server works in.");
     }
     const { trust = false } = this.#values;

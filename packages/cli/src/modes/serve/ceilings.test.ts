@@ -169,6 +169,29 @@ describe("keys, tokens and sessions", () => {
     expect(shown).not.toContain(secret);
   });
 
+  it("no session works in their folders", async () => {
+    const folders = ["config/gyre", "config/gyre/skills", "state/gyre", "state/gyre/sessions"];
+    const server = await serve({ root: [world.home] });
+    for (const folder of folders) {
+      const cwd = join(world.home, folder);
+      await mkdir(cwd, { recursive: true });
+      expect([folder, await create(server, { cwd })]).toEqual([folder, "invalid_request"]);
+    }
+  });
+
+  it("no instruction file that is a link to them is read", async () => {
+    await mkdir(join(world.home, "config", "gyre"), { recursive: true });
+    const secret = "secret-0123456789";
+    const keys = `{"anthropic":"${secret}"}\n`;
+    await writeFile(join(world.home, "config", "gyre", "keys.json"), keys, { mode: 0o600 });
+    await writeFile(join(world.home, "config", "gyre", "AGENTS.md"), "Speak plainly.\n");
+    await symlink("config/gyre/keys.json", join(world.home, "AGENTS.md"));
+    const server = await serve({ root: [world.home] });
+    const { payload } = await server.ask("session_create", { cwd: world.home });
+    expect(payload["systemPrompt"]).toContain("Speak plainly.");
+    expect(JSON.stringify(payload)).not.toContain(secret);
+  });
+
   it("a command outside of the sandbox is denied, and no client can approve it", async () => {
     const unsandboxed = { reason: "I want the keys." };
     const shown = await results({ mode: "full" }, [

@@ -22,6 +22,7 @@ import {
   type PortListener,
 } from "../base/listen.ts";
 import { Metrics } from "../base/metrics.ts";
+import { Newcomers } from "../base/newcomers.ts";
 import { answerError, findRoute, type Route } from "./route.ts";
 import { WebSocketUpgrades } from "./websocket-server.ts";
 
@@ -101,6 +102,7 @@ class HttpServer {
   readonly #routes: readonly Route[];
   readonly #maxConnections: number;
   readonly #sockets = new Set<Socket>();
+  readonly #newcomers: Newcomers;
   #port = 0;
   #open = 0;
   #isClosing = false;
@@ -111,6 +113,9 @@ class HttpServer {
     this.#clock = clock;
     this.metrics = options.metrics ?? new Metrics(clock);
     this.#maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
+    this.#newcomers = new Newcomers(this.#maxConnections, () =>
+      this.metrics.countRefusal("sockets"),
+    );
     this.#guard = new Guard({
       token,
       port: () => this.#port,
@@ -137,7 +142,8 @@ class HttpServer {
       },
       (request, response) => void this.#answer(request, response),
     );
-    this.#server.maxConnections = this.#maxConnections * SOCKETS_A_CONNECTION;
+    // Those that have not sent the token have a limit of their own.
+    this.#server.maxConnections = this.#maxConnections * (SOCKETS_A_CONNECTION + 1) + 1;
     this.#server.on("connection", (socket) => this.#watch(socket));
     this.#server.on("drop", () => this.metrics.countRefusal("sockets"));
     this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
@@ -157,6 +163,7 @@ class HttpServer {
 
   #watch(socket: Socket): void {
     this.#sockets.add(socket);
+    this.#newcomers.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
     this.metrics.countSocket(socket);
   }
@@ -223,6 +230,7 @@ class HttpServer {
   #check(request: IncomingMessage, path: string): Refusal | undefined {
     const refusal = this.#guard.check(request);
     if (refusal) return refusal;
+    this.#newcomers.accept(request.socket);
     const isFull = this.#open >= this.#maxConnections;
     return isFull && CONNECTING_PATHS.has(path) ? refuseTooMany(this.#maxConnections) : undefined;
   }
