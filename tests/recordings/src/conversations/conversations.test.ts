@@ -7,7 +7,11 @@ import type { Case, Recordings } from "../responses/manifest.ts";
 
 const TOOL = {
   type: "function",
-  function: { name: "dig", description: "Digs a hole.", parameters: { type: "object" } },
+  function: {
+    name: "dig",
+    description: "Digs a hole.",
+    parameters: { type: "object", properties: {} },
+  },
 };
 const SYSTEM = { role: "system", content: "Be brief." };
 const ASKED = { role: "user", content: "Dig a hole." };

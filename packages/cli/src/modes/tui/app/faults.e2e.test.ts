@@ -88,7 +88,9 @@ describe("the end", () => {
     ["SIGHUP", 129],
   ] as const)("by %s gives the terminal back and ends what runs", async (signal, code) => {
     const stay = staying();
-    const { run } = await open([{ say: [stay] }], { args: ["--mode", "full"] });
+    const { run } = await open([{ say: [stay] }], {
+      args: ["--mode", "full", "--sandbox", "none"],
+    });
     ask(run, "Go.");
     await started(stay);
     run.kill(signal);
@@ -121,7 +123,10 @@ describe("the end", () => {
 
   it("of the terminal itself ends the program and what it runs", async () => {
     const stay = staying();
-    const { child, end } = await openBare([{ say: [stay] }], ["--mode", "full"]);
+    const { child, end } = await openBare(
+      [{ say: [stay] }],
+      ["--mode", "full", "--sandbox", "none"],
+    );
     child.write("Go.\r");
     await started(stay);
     if ("destroy" in child && typeof child.destroy === "function") child.destroy();
@@ -333,7 +338,7 @@ describe("a terminal", () => {
     const stay = staying();
     const { child, service, shows } = await openBare(
       [{ say: [{ text }, stay], deltaChars: 400 }],
-      ["--mode", "full"],
+      ["--mode", "full", "--sandbox", "none"],
     );
     child.write("Go.\r");
     await service.asked(0);

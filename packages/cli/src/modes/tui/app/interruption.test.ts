@@ -93,7 +93,7 @@ describe("a session that is gone on with", () => {
 
   it("waits for the user where they had stopped a call", async () => {
     const call = { call: "shell", arguments: { command: "echo begun; sleep 600" } };
-    const first = await open([{ say: [call] }], { args: ["--mode", "full"] });
+    const first = await open([{ say: [call] }], { args: ["--mode", "full", "--sandbox", "none"] });
     ask(first.run, "Go.");
     await first.run.until("begun");
     first.run.press("escape");

@@ -305,7 +305,7 @@ it("shows what an edit changed", async () => {
   const { run } = await open(
     [{ say: [{ call: "edit", arguments: { path: "cart.js", edits } }] }, { say: "Fixed." }],
     {
-      args: ["--mode", "full"],
+      args: ["--mode", "full", "--sandbox", "none"],
       files: { "cart.js": "let sum = 0;\nsum = sum + price;\nexport { sum };\n" },
     },
   );
@@ -454,7 +454,7 @@ it("rewinds files to where they were", async () => {
   const edits = [{ oldText: "one", newText: "two" }];
   const { run } = await open(
     [{ say: [{ call: "edit", arguments: { path: "a.txt", edits } }] }, { say: "Written." }],
-    { args: ["--mode", "full"], files: { "a.txt": "one\n" } },
+    { args: ["--mode", "full", "--sandbox", "none"], files: { "a.txt": "one\n" } },
   );
   ask(run, "Write two.");
   await idle(run, "Written.");
