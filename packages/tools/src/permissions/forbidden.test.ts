@@ -256,6 +256,18 @@ const ASKED = [
   "X='rm x' timeout 5 y",
   "EDITOR='rm x' crontab -e",
   "BASH_ENV=<(echo rm x) bash y",
+  "export PS4='$(rm x)'; set -x; ls",
+  "export GIT_EXTERNAL_DIFF='rm x'; git diff",
+  "export BASH_ENV=s; bash -c :",
+  "declare -x LD_PRELOAD=./x; ls",
+  "declare -a 'a=($(rm x))'",
+  "declare -a 'a=($(r\"\"m x))'",
+  "ln -s /bin/rm z; PATH=. z x",
+  "ln -s /bin/rm z; export PATH=.; z x",
+  "find . {-exec,rm,x,\\;}",
+  "find . $(echo -exec) rm x \\;",
+  "git $(echo -c) alias.z='!rm x' z",
+  "hg --config='alias.z=!rm x' z",
   "awk 'BEGIN { system(\"rm x\") }'",
   "sed '1e rm x' y",
   "sed -i '1e rm x' y",
@@ -313,6 +325,9 @@ const FREE = [
   "set -e; npm test",
   "set -euo pipefail; make test",
   "export NODE_ENV=test; npm test",
+  'export DIR="$(pwd)"; ls "$DIR"',
+  "export PATH=$PWD/node_modules/.bin:$PATH; npm test",
+  'find "$DIR" -name a',
   "make test",
   "cargo test",
   "go test ./...",
@@ -346,6 +361,10 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("some-wrapper npm pack", publish)).toBe("ran");
     expect(await attempt("npm run publish-docs", publish)).toBe("ran");
     expect(await attempt("npm --silent publish", publish)).toBe("denied");
+    expect(await attempt("npm -w packages/a publish", publish)).toBe("asked");
+    expect(await attempt("npm --tag next publish", publish)).toBe("asked");
+    expect(await attempt("npm -w packages/a run publish", publish)).toBe("ran");
+    expect(await attempt("aws --profile x s3 rm y", ["shell(aws s3 rm*)"])).toBe("asked");
     const push = ["shell(git push*)"];
     expect(await attempt("git --no-pager push origin", push)).toBe("denied");
     expect(await attempt("git -C . push origin", push)).toBe("asked");
