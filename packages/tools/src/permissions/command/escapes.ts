@@ -19,7 +19,14 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
     return [{ word: program, why: `"${program}" runs what it is given`, runs: true }];
   }
   if (CHANGERS.has(program)) {
-    const runs = RUNNING_CHANGERS.has(program) || args.some(({ text }) => /[[`]|^-C/.test(text));
+    const runs =
+      RUNNING_CHANGERS.has(program) ||
+      args.some(
+        ({ text, literal, prefix }) =>
+          /[[`]|^-C/.test(text) ||
+          (literal && /^\w+\+?=\(/.test(text)) ||
+          RUNNING_SETTINGS.test(prefix),
+      );
     return [{ word: program, why: `"${program}" may change what later commands mean`, runs }];
   }
   const known = PROGRAMS.get(program);
@@ -36,7 +43,7 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
     }
     // Behind an option it may be its value, and options go on.
     const mayBeValue = args[index - 1]?.text.startsWith("-") ?? false;
-    if (text === "--" && program !== "find" && !mayBeValue) break;
+    if (text === "--" && !OPERATORS.has(program) && !mayBeValue) break;
     if (!optionEscapes(text, known)) continue;
     escapes.push({
       word: parseOptionName(text),
@@ -51,6 +58,9 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
   }
   return escapes;
 }
+
+/** Programs to which `--` is a word as others: options, or operators, go on behind it. */
+const OPERATORS = new Set(["find", "test", "["]);
 
 /** Variables that have any program, or any shell, run something else. */
 const RUNNING_SETTINGS = /^(?:BASH_ENV|ENV|PS4|PROMPT_COMMAND|LD_[A-Z_]+|DYLD_[A-Z_]+)\+?=/;
@@ -83,7 +93,7 @@ interface Program {
 /** Long options by which programs write or send, and run nothing. */
 const WRITING = new Set(
   (
-    "--in-place --inplace --output --output-document --output-directory --output-dir --remote-name --data --data-binary " +
+    "--in-place --inplace --output --output-document --output-directory --output-dir --remote-name --remote-name-all --data --data-binary " +
     "--data-raw --data-urlencode --form --json --upload-file --dump-header --cookie-jar --trace " +
     "--trace-ascii --proxy --unix-socket --stderr --etag-save --post-data --post-file --body-data " +
     "--body-file --compile --set --save-config --absolute-names --files0-from --template " +
@@ -186,7 +196,10 @@ function awkProgram(args: readonly Word[]): string | undefined {
 
 /** The second file is written. A pattern may be two. */
 function secondOperand(args: readonly Word[]): string | undefined {
-  const operands = args.filter(({ text }) => text === "-" || !text.startsWith("-"));
+  const end = args.findIndex(({ text }) => text === "--");
+  const operands = args.filter(
+    ({ text }, index) => (end >= 0 && index > end) || text === "-" || !text.startsWith("-"),
+  );
   return operands.find(({ literal }) => !literal)?.text ?? operands[1]?.text;
 }
 
@@ -281,7 +294,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: "--file --include --load --exec --debug --profile --pretty-print --dump-variables".split(
         " ",
       ),
-      short: "fileEDopd",
+      short: "fileEDopdW",
       script: awkProgram,
     },
   ]),
@@ -318,7 +331,11 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ["cmake", { long: ["-E", "-P"] }],
   ...["cc", "gcc", "g++", "clang", "clang++"].map((name): [string, Program] => [
     name,
-    { long: ["-wrapper", "-fplugin", "-specs", "-B"] },
+    {
+      long: ["-wrapper", "-fplugin", "-specs", "--specs", "-B"],
+      // A folder for its programs, or a file with more options.
+      script: (args) => args.find(({ text }) => /^(?:-B|@)/.test(text))?.text,
+    },
   ]),
   ["shuf", { long: ["--output"], short: "o", writes: "o" }],
   ["uniq", { script: secondOperand, interprets: true }],
@@ -346,7 +363,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     "curl",
     {
       long: (
-        "--output --remote-name --config --data --data-binary --data-raw --data-urlencode --form " +
+        "--output --remote-name --remote-name-all --config --data --data-binary --data-raw --data-urlencode --form " +
         "--json --upload-file --dump-header --cookie-jar --trace --trace-ascii --proxy --unix-socket " +
         "--stderr --etag-save --hsts --alt-svc --libcurl --output-dir --write-out --url-query"
       ).split(" "),
@@ -381,10 +398,13 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--script-shell --shell --call --prefix --dir --cwd --node-options --userconfig " +
-        "--globalconfig --init-module --editor --viewer --git --use-yarnrc"
+        "--globalconfig --init-module --editor --viewer --git --use-yarnrc --browser --node-gyp " +
+        "--pnpmfile --global-pnpmfile"
       ).split(" "),
       short: "Cc",
-      script: subcommand(..."exec x dlx explore edit config set create node".split(" ")),
+      script: (args) =>
+        args.find(({ text }) => text.startsWith("--config."))?.text ??
+        subcommand(..."exec x dlx explore edit config set create node".split(" "))(args),
     },
   ]),
   ["cargo", { long: ["--config", "--manifest-path"], short: "ZC" }],
