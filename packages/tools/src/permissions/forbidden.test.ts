@@ -263,6 +263,12 @@ const ASKED = [
   "export BASH_ENV=s; bash -c :",
   "declare -x LD_PRELOAD=./x; ls",
   "ln -s /bin/rm z; PATH=. z x",
+  "ln -s /bin/rm z; PATH+=:.; z x",
+  "export PATH+=:.; ln -s /bin/rm z; z x",
+  "set -k; git fetch x GIT_SSH_COMMAND='rm x'",
+  "set -eo keyword; git fetch x GIT_SSH_COMMAND='rm x'",
+  "declare -i x; x='a[$(r\"\"m y)]'",
+  "typeset -gn x='a'; x=1",
   "ln -s /bin/rm z; export PATH=.; z x",
   "find . {-exec,rm,x,\\;}",
   "find . $(echo -exec) rm x \\;",
@@ -383,6 +389,11 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("ssh host ls", deny, "ask", ["shell"])).toBe("asked");
     expect(await attempt("ssh host ls", deny, "ask", ["shell(ssh host *)"])).toBe("ran");
     expect(await attempt("ssh host rm x", deny, "ask", ["shell(ssh host *)"])).toBe("denied");
+    const host = ["shell(ssh host *)"];
+    expect(await attempt("ssh host -oProxyCommand=./x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt("ssh host -v -F x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt("ssh host -p 22 -o ProxyCommand=x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt("ssh host ls -lo x", [], "ask", host)).toBe("ran");
     expect(await attempt("npm test", deny, "ask", ["shell"])).toBe("ran");
   });
 
