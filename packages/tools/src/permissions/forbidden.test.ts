@@ -393,6 +393,7 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("ssh host -oProxyCommand=./x ls", [], "ask", host)).toBe("asked");
     expect(await attempt("ssh host -v -F x ls", [], "ask", host)).toBe("asked");
     expect(await attempt("ssh host -p 22 -o ProxyCommand=x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt('ssh host "$X" ls', [], "ask", host)).toBe("asked");
     expect(await attempt("ssh host ls -lo x", [], "ask", host)).toBe("ran");
     expect(await attempt("npm test", deny, "ask", ["shell"])).toBe("ran");
   });

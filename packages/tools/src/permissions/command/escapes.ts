@@ -16,11 +16,17 @@ export interface Escape {
  */
 export function findEscapes(program: string, args: readonly Word[]): Escape[] {
   if (RUNNERS.has(program)) {
-    return [{ word: program, why: `"${program}" runs what it is given`, runs: true }];
+    const option = program === "ssh" ? sshOption(args) : undefined;
+    return [program, ...(option === undefined ? [] : [option])].map((word) => ({
+      word,
+      why: `"${program}" runs what it is given`,
+      runs: true,
+    }));
   }
   if (CHANGERS.has(program)) {
     const runs =
       RUNNING_CHANGERS.has(program) ||
+      args.some(({ text }) => CHANGING_OPTIONS.get(program)?.test(text)) ||
       args.some(
         ({ text, literal, prefix }) =>
           /[[`]|^-C/.test(text) ||
@@ -147,6 +153,35 @@ const RUNNING_CHANGERS = new Set(
   ". source alias hash enable trap bind complete compgen fc".split(" "),
 );
 
+/** What makes words of a command assignments, or has assignments calculate or lead elsewhere. */
+const CHANGING_OPTIONS: ReadonlyMap<string, RegExp> = new Map([
+  ["set", /^-\w*k|^keyword$/],
+  ...["declare", "typeset", "local"].map((name): [string, RegExp] => [name, /^-\w*[in]/]),
+]);
+
+/** Short options of ssh that a value follows. */
+const SSH_VALUED = "BbcDEeFIiJLlmOoPpQRSWw";
+
+/** An option of ssh by which it runs something here, or writes: it may stand behind the host. */
+function sshOption(args: readonly Word[]): string | undefined {
+  let hasHost = false;
+  for (let at = 0; at < args.length; at++) {
+    const { text = "", literal = true, prefix = "" } = args[at] ?? {};
+    // What expands may be an option as well.
+    if (!literal && prefix === "") return text;
+    if (!text.startsWith("-")) {
+      if (hasHost) return undefined;
+      hasHost = true;
+      continue;
+    }
+    const place = [...text].findIndex((letter, index) => index > 0 && SSH_VALUED.includes(letter));
+    if (place < 0) continue;
+    if ("oFEI".includes(text.charAt(place))) return text;
+    if (place === text.length - 1) at++;
+  }
+  return undefined;
+}
+
 const SED_PLAIN =
   /^(?:(?:\d+|\$)(?:,(?:\d+|\$))?[pdq=](?:;|$))+$|^(?:\d+|\$)?(?:,(?:\d+|\$))?s([/|,#])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*$/;
 
@@ -243,7 +278,18 @@ function gitCommand(args: readonly Word[]): string | undefined {
   if (GIT_FLAGS.has(text)) return gitCommand(rest);
   if (!GIT_PLAIN.has(text)) return text;
   const short = GIT_SHORT.get(text);
-  return rest.find((word) => short?.test(word.text))?.text;
+  const namesStrategy = /^(?:merge|pull|rebase)$/.test(text)
+    ? /^(?:--strategy|-s)$/
+    : /^--strategy$/;
+  return (
+    rest.find((word) => short?.test(word.text)) ??
+    // A strategy is a part of the name of a program, and of its path where it has a slash.
+    rest.find(
+      (word, index) =>
+        /^--strategy=.*\//.test(word.text) ||
+        (namesStrategy.test(rest[index - 1]?.text ?? "") && word.text.includes("/")),
+    )
+  )?.text;
 }
 
 /** Options of tar may stand without their dash. */

@@ -209,6 +209,8 @@ describe("commandParts", () => {
     "find src{,/x} -name y",
     "find x[12]",
     "git --no-pager diff --stat",
+    "git status -s src/a",
+    "git merge -s ours main",
     "git add a{b,c} src/*.ts",
     "node x.js",
     "python3 --version",

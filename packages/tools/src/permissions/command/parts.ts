@@ -123,7 +123,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
       escapes.some(({ word }) => word === "-") ||
       (!wrapped && SHELLS.has(program) && args.length > 0) ||
       // Programs may be found elsewhere from then on.
-      texts.some((text) => text.startsWith("PATH=")) ||
+      texts.some((text) => /^PATH\+?=/.test(text)) ||
       (first?.text.includes("/") ?? false),
     redirects: [...redirects, ...teeFiles(program, args)],
     escapes,
