@@ -352,6 +352,8 @@ describe("commands", () => {
     "sh -c '[[ a || touch owned ]]; ls src'",
     "sh -c '[[ a > owned ]]; ls src'",
     "sh -c '((1 > 2)); ls src'",
+    "sh -c 'echo a &>/dev/null touch owned'",
+    "sh -c \"eval 'echo a &''>/dev/null touch owned'\"",
     // Our own: a file of awk by another name of the option.
     "awk -W exec src/evil.awk",
     // Our own: npm hands its settings on by variables in small letters.
