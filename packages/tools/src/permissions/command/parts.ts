@@ -311,7 +311,7 @@ const PLAIN_SHELL_SETTINGS = new Set(
   "errexit errtrace functrace nounset pipefail posix verbose xtrace noglob noclobber".split(" "),
 );
 /** What is a keyword or a sign to bash, and to other shells a command. */
-const BASH_ONLY = /\[\[|(?<!\$)\(\(/;
+const BASH_ONLY = /\[\[|(?<!\$)\(\(|&(?:\\\n)*>/;
 const UNKNOWN: Word = { text: "{}", literal: false, prefix: "" };
 
 function unwrap(
@@ -437,7 +437,7 @@ function unwrapShell(
   const next = args[at];
   if (letters.includes("c") && next) {
     const text = unwrapText(program, [next]);
-    if (!program.endsWith("bash") && BASH_ONLY.test(next.text)) {
+    if (!program.endsWith("bash") && isBashOnly(next.text)) {
       strange ??= `"${program}" may not read it as bash does.`;
     }
     return { ...text, unclear: strange ?? text.unclear };
@@ -451,6 +451,16 @@ function unwrapShell(
     unclear: `"${program}" runs what it reads.`,
     alone: true,
   };
+}
+
+/** Whether another shell may read a script differently, or puts one together that it may. */
+function isBashOnly(script: string): boolean {
+  const { commands } = parseCommandLine(script);
+  return BASH_ONLY.test(script) || commands.some(({ words }) => words.some(isEval));
+}
+
+function isEval({ text }: Word): boolean {
+  return text === "eval";
 }
 
 /** What follows the end of the options, if that is marked. */
