@@ -353,6 +353,7 @@ describe("commands", () => {
     "sh -c '[[ a > owned ]]; ls src'",
     "sh -c '((1 > 2)); ls src'",
     "sh -c 'echo a &>/dev/null touch owned'",
+    "watch 'echo a &>/dev/null touch owned'",
     "sh -c \"eval 'echo a &''>/dev/null touch owned'\"",
     // Our own: a file of awk by another name of the option.
     "awk -W exec src/evil.awk",

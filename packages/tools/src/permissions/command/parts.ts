@@ -334,7 +334,8 @@ function unwrap(
     case "watch": {
       const inner = unwrapOptions(program, { flags: "bcdegtw", valued: "n" }, args);
       const text = unwrapText(program, inner?.commands?.[0] ?? []);
-      return { ...text, unclear: inner?.unclear ?? text.unclear };
+      const differs = isBashOnly(text.script ?? "") ? '"watch" runs it by "sh".' : undefined;
+      return { ...text, unclear: inner?.unclear ?? text.unclear ?? differs };
     }
     case "xargs": {
       const options = { flags: "0rtxpo", valued: "ILnPsdEa" };
