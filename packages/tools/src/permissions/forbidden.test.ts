@@ -193,6 +193,9 @@ const DENIED = [
   "complete -C 'rm x' y",
   "compgen -C 'rm x'",
   "nodemon --exec 'rm x'",
+  "export PS4='$(rm x)'; set -x; ls",
+  "declare -a 'a=($(rm x))'",
+  "declare -a 'a=($(r\"\"m x))'",
   "man -P 'rm x' ls",
   "git filter-branch --tree-filter 'rm x'",
   "git remote-ext x 'rm x'",
@@ -256,6 +259,21 @@ const ASKED = [
   "X='rm x' timeout 5 y",
   "EDITOR='rm x' crontab -e",
   "BASH_ENV=<(echo rm x) bash y",
+  "export GIT_EXTERNAL_DIFF='rm x'; git diff",
+  "export BASH_ENV=s; bash -c :",
+  "declare -x LD_PRELOAD=./x; ls",
+  "ln -s /bin/rm z; PATH=. z x",
+  "ln -s /bin/rm z; PATH+=:.; z x",
+  "export PATH+=:.; ln -s /bin/rm z; z x",
+  "set -k; git fetch x GIT_SSH_COMMAND='rm x'",
+  "set -eo keyword; git fetch x GIT_SSH_COMMAND='rm x'",
+  "declare -i x; x='a[$(r\"\"m y)]'",
+  "typeset -gn x='a'; x=1",
+  "ln -s /bin/rm z; export PATH=.; z x",
+  "find . {-exec,rm,x,\\;}",
+  "find . $(echo -exec) rm x \\;",
+  "git $(echo -c) alias.z='!rm x' z",
+  "hg --config='alias.z=!rm x' z",
   "awk 'BEGIN { system(\"rm x\") }'",
   "sed '1e rm x' y",
   "sed -i '1e rm x' y",
@@ -313,6 +331,9 @@ const FREE = [
   "set -e; npm test",
   "set -euo pipefail; make test",
   "export NODE_ENV=test; npm test",
+  'export DIR="$(pwd)"; ls "$DIR"',
+  "export PATH=$PWD/node_modules/.bin:$PATH; npm test",
+  'find "$DIR" -name a',
   "make test",
   "cargo test",
   "go test ./...",
@@ -328,6 +349,7 @@ const FREE = [
   "sort -o x x",
   "jq .rm package.json",
   "read -r line < x",
+  "read -p 'Go on? (y/n)' line < x",
   "chmod +x a && ./a",
   "echo a | tee b",
   "vitest run src/rm.test.ts",
@@ -346,6 +368,10 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("some-wrapper npm pack", publish)).toBe("ran");
     expect(await attempt("npm run publish-docs", publish)).toBe("ran");
     expect(await attempt("npm --silent publish", publish)).toBe("denied");
+    expect(await attempt("npm -w packages/a publish", publish)).toBe("asked");
+    expect(await attempt("npm --tag next publish", publish)).toBe("asked");
+    expect(await attempt("npm -w packages/a run publish", publish)).toBe("ran");
+    expect(await attempt("aws --profile x s3 rm y", ["shell(aws s3 rm*)"])).toBe("asked");
     const push = ["shell(git push*)"];
     expect(await attempt("git --no-pager push origin", push)).toBe("denied");
     expect(await attempt("git -C . push origin", push)).toBe("asked");
@@ -363,6 +389,12 @@ describe("a rule that forbids a command, in full", () => {
     expect(await attempt("ssh host ls", deny, "ask", ["shell"])).toBe("asked");
     expect(await attempt("ssh host ls", deny, "ask", ["shell(ssh host *)"])).toBe("ran");
     expect(await attempt("ssh host rm x", deny, "ask", ["shell(ssh host *)"])).toBe("denied");
+    const host = ["shell(ssh host *)"];
+    expect(await attempt("ssh host -oProxyCommand=./x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt("ssh host -v -F x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt("ssh host -p 22 -o ProxyCommand=x ls", [], "ask", host)).toBe("asked");
+    expect(await attempt('ssh host "$X" ls', [], "ask", host)).toBe("asked");
+    expect(await attempt("ssh host ls -lo x", [], "ask", host)).toBe("ran");
     expect(await attempt("npm test", deny, "ask", ["shell"])).toBe("ran");
   });
 

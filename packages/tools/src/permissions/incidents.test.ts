@@ -330,6 +330,36 @@ describe("commands", () => {
     "sed -l 1p '1e touch owned' src/a.txt",
     "git diffto[o]l -yx 'touch owned' HEAD~1",
     "git remote-ext x 'touch owned' <<< 'connect git-upload-pack'",
+    // Our own: a file with the name of a program that runs others is not that program.
+    "./nice ls src",
+    "./timeout 5 ls src",
+    "./bash -c 'ls src'",
+    "./eval ls src",
+    // Our own: a word that expands to several stood where the value of an option was skipped.
+    "nice -n $(echo 5 touch owned) ls src",
+    "timeout -- $(echo 5 touch owned) ls src",
+    "timeout -k $(echo 1 5 touch owned) 5 ls src",
+    "stdbuf -o $(echo L touch owned) ls src",
+    "bash -o $(echo posix -c ./evil) -c 'ls src'",
+    // Our own: options of bash that change what a line means.
+    "bash -kc 'ls src PATH=.'",
+    "bash -o keyword -c 'ls src PATH=.'",
+    // Our own: "--" is an operand of a test, and does not end options.
+    "[ -- = x -o -v 'a[$(touch owned)]' ]; ls src",
+    // Our own: with "-x" a comment is an argument.
+    "watch -x find . '#' -exec touch owned ';'",
+    // Our own: to "sh" these are commands and redirections.
+    "sh -c '[[ a || touch owned ]]; ls src'",
+    "sh -c '[[ a > owned ]]; ls src'",
+    "sh -c '((1 > 2)); ls src'",
+    "sh -c 'echo a &>/dev/null touch owned'",
+    "watch 'echo a &>/dev/null touch owned'",
+    "sh -c \"eval 'echo a &''>/dev/null touch owned'\"",
+    // Our own: a file of awk by another name of the option.
+    "awk -W exec src/evil.awk",
+    // Our own: npm hands its settings on by variables in small letters.
+    "for npm_config_userconfig in src/a.txt; do ls src; done",
+    "for https_proxy in http://example.org; do ls src; done",
     // CVE-2025-58764: rg runs programs.
     "rg --pre 'touch owned' x .",
     "rg --pre=./x y",

@@ -2,6 +2,8 @@ import type { Access } from "../contract/access.ts";
 
 /** A command that one rule can stand for: nothing that the shell takes apart or fills in. */
 const PLAIN_COMMAND = /^[\w./:=@%+,-]+(?: [\w./:=@%+,-]+)*$/;
+/** What a rule takes for the place that a command runs in. */
+const PLACE = /^(?:in|unsandboxed)\b[^]*:/;
 /** A path that means itself as a pattern. */
 const PLAIN_PATH = /^[\w./@+,= -]+$/;
 /** A rule with more is refused. */
@@ -28,7 +30,8 @@ export function ruleFor({
   if (target.length > MAX_RULE_CHARS) return undefined;
   switch (kind) {
     case "run": {
-      if (!PLAIN_COMMAND.test(target) || !PLAIN_PATH.test(folder)) return undefined;
+      if (!PLAIN_COMMAND.test(target) || PLACE.test(target) || !PLAIN_PATH.test(folder))
+        return undefined;
       return folder === "." ? `${tool}(${target})` : `${tool}(in ${folder}: ${target})`;
     }
     case "write":

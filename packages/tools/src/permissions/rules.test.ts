@@ -3,6 +3,7 @@ import { TOOLS } from "../catalog.ts";
 import type { Access } from "../contract/access.ts";
 import { commandParts } from "./command/parts.ts";
 import { type RuleList, RuleError, Rules, type Subject } from "./rules.ts";
+import { ruleFor } from "./rule-for.ts";
 
 function subject(
   tool: string,
@@ -178,5 +179,16 @@ describe("Rules", () => {
   it("asks about a tool without access where a rule has a pattern", () => {
     expect(says({ deny: ["mcp__x(a)"] }, subject("mcp__x", undefined, []))).toBe("ask");
     expect(says({ allow: ["mcp__x(a)"] }, subject("mcp__x", undefined, []))).toBe("nothing");
+  });
+});
+
+describe("ruleFor", () => {
+  it("suggests no rule for a command that reads as a place in a rule", () => {
+    const suggest = (command: string): string | undefined =>
+      ruleFor({ tool: "shell", access: { kind: "run", targets: [command], summary: "" } });
+    expect(suggest("npm test")).toBe("shell(npm test)");
+    expect(suggest("unsandboxed: ./x")).toBeUndefined();
+    expect(suggest("unsandboxed in a: ./x")).toBeUndefined();
+    expect(suggest("in a: ./x")).toBeUndefined();
   });
 });

@@ -372,6 +372,8 @@ function hitsCommands(
   const isMeant = ({ text, plain, guesses }: CommandPart): boolean =>
     [text, ...plain, ...guesses].some(matchesText);
   if (parts.some(isMeant)) return "surely";
+  const perhaps = parts.find(({ behindValues }) => behindValues?.some(matchesText));
+  if (perhaps) return `"${perhaps.text}" may be it, with options before.`;
   const [fixed = ""] = pattern.split("*", 1);
   const open = parts.find(({ known }) =>
     known?.some((start) => start.startsWith(fixed) || fixed.startsWith(start)),

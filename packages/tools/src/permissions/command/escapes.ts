@@ -16,10 +16,23 @@ export interface Escape {
  */
 export function findEscapes(program: string, args: readonly Word[]): Escape[] {
   if (RUNNERS.has(program)) {
-    return [{ word: program, why: `"${program}" runs what it is given`, runs: true }];
+    const option = program === "ssh" ? sshOption(args) : undefined;
+    return [program, ...(option === undefined ? [] : [option])].map((word) => ({
+      word,
+      why: `"${program}" runs what it is given`,
+      runs: true,
+    }));
   }
   if (CHANGERS.has(program)) {
-    const runs = RUNNING_CHANGERS.has(program) || args.some(({ text }) => /[[`]|^-C/.test(text));
+    const runs =
+      RUNNING_CHANGERS.has(program) ||
+      args.some(({ text }) => CHANGING_OPTIONS.get(program)?.test(text)) ||
+      args.some(
+        ({ text, literal, prefix }) =>
+          /[[`]|^-C/.test(text) ||
+          (literal && /^\w+\+?=\(/.test(text)) ||
+          RUNNING_SETTINGS.test(prefix),
+      );
     return [{ word: program, why: `"${program}" may change what later commands mean`, runs }];
   }
   const known = PROGRAMS.get(program);
@@ -36,7 +49,7 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
     }
     // Behind an option it may be its value, and options go on.
     const mayBeValue = args[index - 1]?.text.startsWith("-") ?? false;
-    if (text === "--" && program !== "find" && !mayBeValue) break;
+    if (text === "--" && !OPERATORS.has(program) && !mayBeValue) break;
     if (!optionEscapes(text, known)) continue;
     escapes.push({
       word: parseOptionName(text),
@@ -51,6 +64,9 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
   }
   return escapes;
 }
+
+/** Programs to which `--` is a word as others: options, or operators, go on behind it. */
+const OPERATORS = new Set(["find", "test", "["]);
 
 /** Variables that have any program, or any shell, run something else. */
 const RUNNING_SETTINGS = /^(?:BASH_ENV|ENV|PS4|PROMPT_COMMAND|LD_[A-Z_]+|DYLD_[A-Z_]+)\+?=/;
@@ -83,7 +99,7 @@ interface Program {
 /** Long options by which programs write or send, and run nothing. */
 const WRITING = new Set(
   (
-    "--in-place --inplace --output --output-document --output-directory --output-dir --remote-name --data --data-binary " +
+    "--in-place --inplace --output --output-document --output-directory --output-dir --remote-name --remote-name-all --data --data-binary " +
     "--data-raw --data-urlencode --form --json --upload-file --dump-header --cookie-jar --trace " +
     "--trace-ascii --proxy --unix-socket --stderr --etag-save --post-data --post-file --body-data " +
     "--body-file --compile --set --save-config --absolute-names --files0-from --template " +
@@ -137,6 +153,35 @@ const RUNNING_CHANGERS = new Set(
   ". source alias hash enable trap bind complete compgen fc".split(" "),
 );
 
+/** What makes words of a command assignments, or has assignments calculate or lead elsewhere. */
+const CHANGING_OPTIONS: ReadonlyMap<string, RegExp> = new Map([
+  ["set", /^-\w*k|^keyword$/],
+  ...["declare", "typeset", "local"].map((name): [string, RegExp] => [name, /^-\w*[in]/]),
+]);
+
+/** Short options of ssh that a value follows. */
+const SSH_VALUED = "BbcDEeFIiJLlmOoPpQRSWw";
+
+/** An option of ssh by which it runs something here, or writes: it may stand behind the host. */
+function sshOption(args: readonly Word[]): string | undefined {
+  let hasHost = false;
+  for (let at = 0; at < args.length; at++) {
+    const { text = "", literal = true, prefix = "" } = args[at] ?? {};
+    // What expands may be an option as well.
+    if (!literal && prefix === "") return text;
+    if (!text.startsWith("-")) {
+      if (hasHost) return undefined;
+      hasHost = true;
+      continue;
+    }
+    const place = [...text].findIndex((letter, index) => index > 0 && SSH_VALUED.includes(letter));
+    if (place < 0) continue;
+    if ("oFEI".includes(text.charAt(place))) return text;
+    if (place === text.length - 1) at++;
+  }
+  return undefined;
+}
+
 const SED_PLAIN =
   /^(?:(?:\d+|\$)(?:,(?:\d+|\$))?[pdq=](?:;|$))+$|^(?:\d+|\$)?(?:,(?:\d+|\$))?s([/|,#])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*$/;
 
@@ -186,7 +231,10 @@ function awkProgram(args: readonly Word[]): string | undefined {
 
 /** The second file is written. A pattern may be two. */
 function secondOperand(args: readonly Word[]): string | undefined {
-  const operands = args.filter(({ text }) => text === "-" || !text.startsWith("-"));
+  const end = args.findIndex(({ text }) => text === "--");
+  const operands = args.filter(
+    ({ text }, index) => (end >= 0 && index > end) || text === "-" || !text.startsWith("-"),
+  );
   return operands.find(({ literal }) => !literal)?.text ?? operands[1]?.text;
 }
 
@@ -230,7 +278,18 @@ function gitCommand(args: readonly Word[]): string | undefined {
   if (GIT_FLAGS.has(text)) return gitCommand(rest);
   if (!GIT_PLAIN.has(text)) return text;
   const short = GIT_SHORT.get(text);
-  return rest.find((word) => short?.test(word.text))?.text;
+  const namesStrategy = /^(?:merge|pull|rebase)$/.test(text)
+    ? /^(?:--strategy|-s)$/
+    : /^--strategy$/;
+  return (
+    rest.find((word) => short?.test(word.text)) ??
+    // A strategy is a part of the name of a program, and of its path where it has a slash.
+    rest.find(
+      (word, index) =>
+        /^--strategy=.*\//.test(word.text) ||
+        (namesStrategy.test(rest[index - 1]?.text ?? "") && word.text.includes("/")),
+    )
+  )?.text;
 }
 
 /** Options of tar may stand without their dash. */
@@ -281,7 +340,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: "--file --include --load --exec --debug --profile --pretty-print --dump-variables".split(
         " ",
       ),
-      short: "fileEDopd",
+      short: "fileEDopdW",
       script: awkProgram,
     },
   ]),
@@ -318,7 +377,11 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ["cmake", { long: ["-E", "-P"] }],
   ...["cc", "gcc", "g++", "clang", "clang++"].map((name): [string, Program] => [
     name,
-    { long: ["-wrapper", "-fplugin", "-specs", "-B"] },
+    {
+      long: ["-wrapper", "-fplugin", "-specs", "--specs", "-B"],
+      // A folder for its programs, or a file with more options.
+      script: (args) => args.find(({ text }) => /^(?:-B|@)/.test(text))?.text,
+    },
   ]),
   ["shuf", { long: ["--output"], short: "o", writes: "o" }],
   ["uniq", { script: secondOperand, interprets: true }],
@@ -346,7 +409,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     "curl",
     {
       long: (
-        "--output --remote-name --config --data --data-binary --data-raw --data-urlencode --form " +
+        "--output --remote-name --remote-name-all --config --data --data-binary --data-raw --data-urlencode --form " +
         "--json --upload-file --dump-header --cookie-jar --trace --trace-ascii --proxy --unix-socket " +
         "--stderr --etag-save --hsts --alt-svc --libcurl --output-dir --write-out --url-query"
       ).split(" "),
@@ -381,10 +444,13 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--script-shell --shell --call --prefix --dir --cwd --node-options --userconfig " +
-        "--globalconfig --init-module --editor --viewer --git --use-yarnrc"
+        "--globalconfig --init-module --editor --viewer --git --use-yarnrc --browser --node-gyp " +
+        "--pnpmfile --global-pnpmfile"
       ).split(" "),
       short: "Cc",
-      script: subcommand(..."exec x dlx explore edit config set create node".split(" ")),
+      script: (args) =>
+        args.find(({ text }) => text.startsWith("--config."))?.text ??
+        subcommand(..."exec x dlx explore edit config set create node".split(" "))(args),
     },
   ]),
   ["cargo", { long: ["--config", "--manifest-path"], short: "ZC" }],

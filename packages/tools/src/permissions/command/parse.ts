@@ -112,7 +112,7 @@ const PLAIN_EXPANSION = /^(?:#?\w+|[@*#?$!-]|\w+(?::?[-+?]|%|#|\/|\^|,)[^]*)$/;
 /** Arithmetic of numbers alone. On variables it may run what they hold. */
 const PLAIN_ARITHMETIC = /^[\d\s+\-*/%()<>=!&|^~?:,]*$/;
 /** Variables of loops and redirections that no program takes for a setting. */
-const HARMLESS_NAME = /^[a-z_][a-z0-9_]*$/;
+const HARMLESS_NAME = /^(?!npm_|[a-z_]*proxy$)[a-z_][a-z0-9_]*$/;
 const ARITHMETIC_TESTS = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"]);
 
 class Parser {

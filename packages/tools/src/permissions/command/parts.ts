@@ -18,6 +18,8 @@ export interface CommandPart {
   plain: readonly string[];
   /** What each of `plain` surely begins with, where a word is not known. */
   known?: readonly string[];
+  /** The same, if a word behind an option before the first operand is the value of that. */
+  behindValues?: readonly string[];
   /** What it may run of what it is given: for rules that forbid, in the form of `plain`. */
   guesses: readonly string[];
   /** What is written in it, of which it may make a command in its own way. */
@@ -101,18 +103,27 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   const inputs = redirects.flatMap(({ kind, target, written: body }) =>
     kind === "input" ? [body ?? target.text] : [],
   );
-  const isQuiet = !runs && !wrapped && assignments.length === 0 && QUIET.has(program);
-  const named = SUBCOMMANDS.has(program) && assignments.length === 0 ? texts.slice(1) : texts;
+  // A word that expands may be the option by which it runs what follows.
+  const isOpen = escapes.some(({ word }) =>
+    args.some(({ text, literal }) => !literal && text === word),
+  );
+  const isQuiet = !runs && !isOpen && !wrapped && assignments.length === 0 && QUIET.has(program);
+  const hasSubcommand =
+    SUBCOMMANDS.has(program) && assignments.length === 0 && !texts[0]?.startsWith("-");
+  const named = hasSubcommand ? texts.slice(1) : texts;
   found.parts.push({
     text: [...assignments, ...words].map(written).join(" "),
     shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),
+    behindValues: formsBehindValues(program, args),
     guesses: isGuessed && depth < MAX_WRAPPERS ? guessCommands(program, args, depth) : [],
     ...(!isQuiet && { hints: (wrapped ? assigned : [...named, ...inputs]).join("\n") }),
     ...(isQuiet && { passesOn: [...texts, ...inputs].join("\n") }),
     runsText:
       escapes.some(({ word }) => word === "-") ||
       (!wrapped && SHELLS.has(program) && args.length > 0) ||
+      // Programs may be found elsewhere from then on.
+      texts.some((text) => /^PATH\+?=/.test(text)) ||
       (first?.text.includes("/") ?? false),
     redirects: [...redirects, ...teeFiles(program, args)],
     escapes,
@@ -121,7 +132,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
       escapes.length === 0 &&
       assignments.length === 0 &&
       (words.length === 0 ||
-        wrapped?.alone === false ||
+        (wrapped?.alone === false && isSystemProgram(first?.text ?? "")) ||
         (INERT.has(program) && first?.text === program)),
   });
 }
@@ -132,7 +143,7 @@ const QUIET = new Set(
     "echo printf cat ls head tail wc grep egrep fgrep rg ag cut paste tr sort uniq shuf diff cmp comm " +
     "join test [ [[ true false : cd pushd popd pwd mkdir rmdir touch cp mv ln chmod chown stat file " +
     "du df date basename dirname realpath readlink which type whereis jq tee sed awk gawk git sleep " +
-    "seq exit return break continue set shopt export declare local readonly curl wget tree column " +
+    "seq exit return break continue set shopt curl wget tree column " +
     "fold fmt nl rev tac sha256sum md5sum base64 xxd od strings find fd"
   ).split(" "),
 );
@@ -199,6 +210,19 @@ function plainForms(words: readonly Word[], program: string): Pick<CommandPart, 
   return { plain, known };
 }
 
+/** What a command may be where options before its first operand have values: `npm -w a publish`. */
+function formsBehindValues(program: string, args: readonly Word[]): string[] {
+  const texts = args.map(({ text }) => text);
+  const forms: string[] = [];
+  for (let at = 0; at < Math.min(texts.length, MAX_GUESSES); at++) {
+    if (!texts[at]?.startsWith("-")) break;
+    if (texts[at + 1]?.startsWith("-") !== false) continue;
+    at++;
+    forms.push([program, ...texts.slice(at + 1)].join(" "));
+  }
+  return forms;
+}
+
 /** A word as it may stand in a command line: two that differ never look the same. */
 function written({ text, literal }: Word): string {
   if (!literal || /^[\w@%+=:,./-]+$/.test(text)) return text;
@@ -216,6 +240,11 @@ function describeShape(word: Word): string {
 
 function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** Whether a program is the one that its name says, and no file of the workspace. */
+function isSystemProgram(path: string): boolean {
+  return /^(?:(?:\/usr)?\/bin\/)?[^/]+$/.test(path);
 }
 
 /** `tee` is a redirection with another name. */
@@ -277,6 +306,12 @@ const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
 const OTHER_SHELLS = new Set(["zsh", "ksh", "mksh", "fish", "csh", "tcsh"]);
 const SHELLS = new Set(["sh", "bash", "dash", "ash", "rbash", ...OTHER_SHELLS]);
 const HARMLESS_SHELL_OPTIONS = new Set(["--norc", "--noprofile", "--login", "--posix"]);
+/** Names behind `-o` that leave the meaning of a line as it is. */
+const PLAIN_SHELL_SETTINGS = new Set(
+  "errexit errtrace functrace nounset pipefail posix verbose xtrace noglob noclobber".split(" "),
+);
+/** What is a keyword or a sign to bash, and to other shells a command. */
+const BASH_ONLY = /\[\[|(?<!\$)\(\(|&(?:\\\n)*>/;
 const UNKNOWN: Word = { text: "{}", literal: false, prefix: "" };
 
 function unwrap(
@@ -297,9 +332,10 @@ function unwrap(
     case "trap":
       return { ...unwrapText(program, withoutDashes(args).slice(0, 1)), alone: true };
     case "watch": {
-      const inner = unwrapOptions(program, { flags: "bcdegtwx", valued: "n" }, args);
+      const inner = unwrapOptions(program, { flags: "bcdegtw", valued: "n" }, args);
       const text = unwrapText(program, inner?.commands?.[0] ?? []);
-      return { ...text, unclear: inner?.unclear ?? text.unclear };
+      const differs = isBashOnly(text.script ?? "") ? '"watch" runs it by "sh".' : undefined;
+      return { ...text, unclear: inner?.unclear ?? text.unclear ?? differs };
     }
     case "xargs": {
       const options = { flags: "0rtxpo", valued: "ILnPsdEa" };
@@ -357,9 +393,13 @@ function unwrapOptions(
     if (place < 0) continue;
     if (!valued.includes(letters.charAt(place))) return strange(word);
     if (place === letters.length - 1) at++;
+    const value = args[at];
+    if (value && !value.literal) return strange(value);
   }
   const first = at;
   while (assignments && /^[^=-][^=]*=/.test(args[at]?.text ?? "")) at++;
+  const expanded = args.slice(at, at + operands).find(({ literal }) => !literal);
+  if (expanded) return strange(expanded);
   const words = args.slice(at + operands);
   if (words.length === 0) return undefined;
   const sets = at > first ? `"${program}" sets variables for what it runs.` : undefined;
@@ -384,13 +424,23 @@ function unwrapShell(
     }
     letters += text.slice(1);
     // Each "o" takes the name of an option along.
-    at += text.replace(/[^oO]/g, "").length;
+    const names = text.replace(/[^oO]/g, "").length;
+    const isPlain = args
+      .slice(at + 1, at + 1 + names)
+      .every((name) => name.literal && PLAIN_SHELL_SETTINGS.has(name.text));
+    if (!isPlain || /[kHO]/.test(text)) {
+      strange ??= `The options of "${program}" may change what a line means.`;
+    }
+    at += names;
   }
   // Ends the options, as "--" does.
   if (args[at]?.text === "-") at++;
   const next = args[at];
   if (letters.includes("c") && next) {
     const text = unwrapText(program, [next]);
+    if (!program.endsWith("bash") && isBashOnly(next.text)) {
+      strange ??= `"${program}" may not read it as bash does.`;
+    }
     return { ...text, unclear: strange ?? text.unclear };
   }
   if (next && !letters.includes("s") && !/^\/(?:dev|proc)\//.test(next.text)) {
@@ -402,6 +452,16 @@ function unwrapShell(
     unclear: `"${program}" runs what it reads.`,
     alone: true,
   };
+}
+
+/** Whether another shell may read a script differently, or puts one together that it may. */
+function isBashOnly(script: string): boolean {
+  const { commands } = parseCommandLine(script);
+  return BASH_ONLY.test(script) || commands.some(({ words }) => words.some(isEval));
+}
+
+function isEval({ text }: Word): boolean {
+  return text === "eval";
 }
 
 /** What follows the end of the options, if that is marked. */
