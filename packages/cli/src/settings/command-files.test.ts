@@ -17,9 +17,12 @@ function write(files: Record<string, string>): void {
   }
 }
 
+const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+
 function find(command: string | string[], cwd?: string) {
   const found = findCommandFiles([{ command, ...(cwd !== undefined && { cwd }) }], folder);
-  const names = (paths: readonly string[]) => paths.map((path) => relative(folder, path)).sort();
+  const names = (paths: readonly string[]) =>
+    paths.map((path) => relative(folder, path)).sort(byText);
   return { files: names(found.files), missing: names(found.missing) };
 }
 
