@@ -69,6 +69,15 @@ describe("the files that a command names", () => {
     });
     expect(find("npm run -s lint").files).toEqual(["package.json", "scripts/lint.mjs"]);
     expect(find("npx tool").files).toEqual(["node_modules/.bin/tool", "package.json"]);
+    write({
+      "node_modules/@s/t/package.json": JSON.stringify({ bin: { t: "cli.js" } }),
+      "node_modules/@s/t/cli.js": "",
+    });
+    expect(find(["npx", "-y", "@s/t@1.0.0"]).files).toEqual([
+      "node_modules/@s/t/cli.js",
+      "node_modules/@s/t/package.json",
+      "package.json",
+    ]);
     expect(find("npm run lint").missing).toContain(".npmrc");
   });
 

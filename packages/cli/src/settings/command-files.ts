@@ -142,6 +142,8 @@ class Finder {
     for (const word of words) {
       const name = SCRIPT_ALIASES.get(word) ?? word;
       this.#addPath(join(base, "node_modules", ".bin", name), false);
+      // What is installed here goes before what would be downloaded.
+      this.#addPrograms(join(base, "node_modules", name.replace(/(?!^)@.*$/, "")));
       for (const script of [`pre${name}`, name, `post${name}`]) {
         const command = scripts.get(script);
         if (command === undefined) continue;
@@ -150,6 +152,18 @@ class Finder {
           this.#addPath(join(base, "node_modules", ".bin", program), false);
         }
       }
+    }
+  }
+
+  /** The programs of an installed package. */
+  #addPrograms(folder: string): void {
+    const manifest = join(folder, "package.json");
+    if (!this.#isInside(manifest) || !isFile(manifest)) return;
+    this.#addPath(manifest, false);
+    const { bin } = readManifest(manifest);
+    const programs = typeof bin === "string" ? [bin] : Object.values(toRecord(bin));
+    for (const program of programs) {
+      if (typeof program === "string") this.#addPath(resolve(folder, program), false);
     }
   }
 
