@@ -113,6 +113,16 @@ describe("a file that a trusted hook runs", () => {
     expect(readFileSync(join(work, path), "utf8")).not.toContain("owned");
   });
 
+  it("cannot be made by the agent where the project is trusted once", async () => {
+    write(".gyre/config.json", { hooks: { PostToolUse: [{ command: "sh scripts/later.sh" }] } });
+    await gyre(
+      ["-p", "Go", "--mode", "auto-edit", "--trust"],
+      [call("write", { path: "scripts/later.sh", content: own }), call("ls", {}), DONE],
+    );
+    expect(isOwned()).toBe(false);
+    expect(existsSync(join(work, "scripts/later.sh"))).toBe(false);
+  });
+
   it("is not run if a command has changed it", async () => {
     await trusted("sh scripts/format.sh", { "scripts/format.sh": "true" });
     const args = ["-p", "Go", "--mode", "full", "--sandbox", "none"];
