@@ -1,4 +1,15 @@
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "@gyre/agent";
@@ -104,6 +115,45 @@ describe("the /tmp of sandboxed commands", { tags: "bubblewrap" }, () => {
     for (const path of [living, elsewhere, contained])
       expect((await stat(path)).isDirectory()).toBe(true);
     for (const path of [dead, restarted]) await expect(stat(path)).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("files that are read-only", () => {
+  const script = "(a)/[x]{1}*.mjs";
+
+  async function openWith(sandbox: "none" | "bubblewrap"): Promise<string> {
+    const root = join(folder, "work");
+    await mkdir(join(root, "(a)"), { recursive: true });
+    await writeFile(join(root, script), "old");
+    await writeFile(join(root, "real.sh"), "old");
+    await symlink("real.sh", join(root, "link.sh"));
+    const readOnlyFiles = [script, "link.sh", "missing.sh"].map((name) => join(root, name));
+    tools = await open(root, { sandbox, readOnlyFiles: [...readOnlyFiles, "/etc/hostname"] });
+    return root;
+  }
+
+  it("are so for tools, by their names and behind links, there or not", async () => {
+    await openWith("none");
+    const held = [script, "link.sh", "real.sh", "missing.sh"];
+    for (const path of [...held, "(a)/x1.mjs", "other.sh"]) {
+      const resolved = await tools?.env.workspace.resolve(path);
+      expect([path, resolved?.readOnly]).toEqual([path, held.includes(path)]);
+    }
+  });
+
+  it("are so for sandboxed commands", { tags: "bubblewrap" }, async () => {
+    const root = await openWith("bubblewrap");
+    const sandbox = await tools?.env.sandbox();
+    const command = `for f in '${script}' link.sh real.sh; do echo new > "$f"; rm -f "$f"; done; mv '(a)' b; echo new > free`;
+    const argv = ["sh", "-c", command];
+    const policy = { writable: [root], readOnly: [], hidden: [], network: false };
+    const spec = sandbox?.wrap({ argv, cwd: root, env: { PATH: "/usr/bin:/bin" } }, policy);
+    const [program = "", ...args] = spec?.argv ?? [];
+    spawnSync(program, args, { cwd: root });
+    expect(await readFile(join(root, "free"), "utf8")).toBe("new\n");
+    for (const name of [script, "real.sh"]) {
+      expect(await readFile(join(root, name), "utf8")).toBe("old");
+    }
   });
 });
 

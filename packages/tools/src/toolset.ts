@@ -1,6 +1,6 @@
 import { chmod, mkdir, mkdtemp } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, systemClock } from "@gyre/ai";
 import { type ToolOptions, type ToolParts, TOOLS } from "./catalog.ts";
@@ -11,7 +11,7 @@ import { JobTable } from "./shell/jobs/job-table.ts";
 import { reapLeftovers, TEMPORARY_NAME } from "./process/leftovers.ts";
 import { removeFolder } from "./process/remove-folder.ts";
 import { NotePad } from "./memory/notes/tool.ts";
-import { secretPlaces, TEMPORARY_BYTES } from "./sandbox/places.ts";
+import { isWithin, realPlace, secretPlaces, TEMPORARY_BYTES } from "./sandbox/places.ts";
 import { noSuchTool, ToolRegistry } from "./contract/registry.ts";
 import { createSandbox, type Sandbox, type SandboxOptions } from "./sandbox/sandbox.ts";
 import { SeenFiles } from "./workspace/seen.ts";
@@ -39,6 +39,11 @@ export interface ToolsetOptions extends ToolOptions {
   network?: boolean;
   /** Further places that tools may not change; see `WorkspaceOptions`. */
   readOnly?: readonly string[];
+  /**
+   * Files that neither tools nor sandboxed commands may change, absolute, there or not. Those
+   * outside of the folder are left alone.
+   */
+  readOnlyFiles?: readonly string[];
   /** Further places that commands may not read, absolute; keys of the usual places are hidden. */
   hidden?: readonly string[];
   /** Places that neither commands nor other tools may read or change, absolute. */
@@ -75,15 +80,17 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const names = [...new Set(options.tools ?? offered)];
   for (const name of names) if (!offered.includes(name)) throw noSuchTool(name, offered);
   const { clock = systemClock, environment = process.env, network = false } = options;
-  const { keepVariables: keep = [], readOnly, secret } = options;
+  const { keepVariables: keep = [], readOnly = [], secret } = options;
   const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
   await mkdir(stateFolder, { recursive: true, mode: OWNER_ONLY });
   // What is in it says what is killed: no other user may write to it.
   await chmod(stateFolder, OWNER_ONLY);
   await reapLeftovers(stateFolder);
-  const sandbox = await prepareSandbox(options.sandbox, options.root);
+  const files = listInside(options.readOnlyFiles ?? [], options.root);
+  const sandbox = keepFiles(await prepareSandbox(options.sandbox, options.root), files);
+  const root = realPlace(options.root);
   const workspace = await openWorkspace(options.root, {
-    ...(readOnly && { readOnly }),
+    readOnly: [...readOnly, ...files.map((path) => toPattern(relative(root, path)))],
     ...(secret && { hidden: secret }),
   });
   const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
@@ -159,6 +166,38 @@ async function prepareSandbox(
   const known =
     typeof sandbox === "string" ? await createSandbox({ kind: sandbox, workspace }) : sandbox;
   return () => Promise.resolve(known);
+}
+
+/** Those of the files that are in the folder, and what they lead to if that is. */
+function listInside(files: readonly string[], folder: string): string[] {
+  const root = realPlace(folder);
+  const all = new Set(files.flatMap((path) => [path, realPlace(path)]));
+  return [...all].filter((path) => isWithin(path, root));
+}
+
+/** A pattern that matches this name alone. */
+function toPattern(name: string): string {
+  return name.replaceAll(/[\\*?[\]{}()!+@|^$]/g, "\\$&");
+}
+
+/** The sandbox with files that are read-only wherever a program may write. */
+function keepFiles(find: ToolEnv["sandbox"], files: readonly string[]): ToolEnv["sandbox"] {
+  if (files.length === 0) return find;
+  return async () => {
+    const sandbox = await find();
+    return {
+      ...sandbox,
+      wrap(program, policy) {
+        // A link cannot be held in its place: what it leads to can.
+        const kept = [...new Set(files.map(realPlace))].filter(
+          (path) =>
+            policy.writable.some((folder) => isWithin(path, realPlace(folder))) &&
+            !policy.hidden.some((place) => isWithin(path, place)),
+        );
+        return sandbox.wrap(program, { ...policy, readOnly: [...policy.readOnly, ...kept] });
+      },
+    };
+  };
 }
 
 function defaultStateFolder(environment: Readonly<Record<string, string | undefined>>): string {

@@ -95,6 +95,7 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     environment: io.env,
+    ...(setup.trusted && { readOnlyFiles: setup.trusted.places }),
   });
   try {
     const guard = permissions({

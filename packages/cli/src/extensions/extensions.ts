@@ -2,17 +2,18 @@ import { homedir } from "node:os";
 import type { Agent, AgentEvent, AgentTool, Middleware, ToolInvocation } from "@gyre/agent";
 import { systemClock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { type Advice, cleanEnvironment, type Toolset } from "@gyre/tools";
+import { type Advice, cleanEnvironment, type HookAnswer, type Toolset } from "@gyre/tools";
 import type { CommandRegistry } from "./command-registry.ts";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
-import { runHook, shownHook } from "./hook-run.ts";
+import { HookError, runHook, shownHook } from "./hook-run.ts";
 import { type Hook, Hooks, PromptBlockedError } from "./hooks.ts";
-import { parseHooks } from "../settings/hooks.ts";
+import { type CommandHook, parseHooks } from "../settings/hooks.ts";
 import { checkedAnswer } from "./plugin-api.ts";
 import { type LoadedPlugin, loadPlugins } from "./plugins.ts";
 import { findProjectFile } from "../settings/project-file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { TrustedRun } from "../settings/trusted-run.ts";
 import type { AbortableAgent } from "./abortable-agent.ts";
 import type { Environment } from "../core/io.ts";
 import { within } from "./time-limit.ts";
@@ -31,6 +32,8 @@ export interface ExtensionOptions {
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
   onForeignCode?: (() => void) | undefined;
+  /** What a trusted project runs. */
+  trusted?: TrustedRun;
   /** Called with each call that a hook refused. */
   denied: (call: ToolInvocation, reason: string) => void;
 }
@@ -93,6 +96,8 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
     name: shownHook(hook),
     matches: hook.matches,
     run: (input, signal) => {
+      const change = options.trusted?.refuseHook(hook);
+      if (change !== undefined) return refuseHook(hook, change);
       const { spoolFolder } = conversation().toolset.env;
       return runHook(hook, input, { ...place, spoolFolder }, signal);
     },
@@ -134,6 +139,13 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
     },
     stop: (signal) => hooks.stop(signal),
   };
+}
+
+/** What becomes of a hook whose files have changed: the call that it watches over is not made. */
+async function refuseHook(hook: CommandHook, change: string): Promise<HookAnswer> {
+  const text = `${shownHook(hook)} is not run: ${change}. To see it and trust it: gyre trust`;
+  if (hook.event === "PreToolUse") return { block: text };
+  throw new HookError(text);
 }
 
 /** The hooks of a plugin; what they throw is reported with its name. */

@@ -7,8 +7,9 @@ import { ExitError, EXIT, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import { findProjectFile, MCP_FILE } from "../settings/project-file.ts";
-import { loadSettings, type SettingsLayer } from "../settings/load.ts";
+import { loadSettings, runsSomething, type SettingsLayer } from "../settings/load.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { TrustedRun } from "../settings/trusted-run.ts";
 
 /** What a run is set up with: all that the command line, the environment and the files say. */
 export interface Setup {
@@ -20,6 +21,8 @@ export interface Setup {
   verbose?: string;
   /** MCP servers that are set and may be used. */
   mcpServers?: readonly McpServerEntry[];
+  /** What a trusted project runs. */
+  trusted?: TrustedRun;
   /** What each source says, the first to be replaced first. */
   layers?: readonly SettingsLayer[];
   warn: (text: string) => void;
@@ -70,6 +73,7 @@ export async function readSetup(
         warn,
       })
     : [];
+  const trusted = await findTrustedRun(layers, mcpServers, cwd);
   const names = Object.keys(sources) as (keyof Settings)[];
   const explicit = new Set(names.filter((name) => sources[name] === "command line"));
   const { verbose } = values;
@@ -80,8 +84,22 @@ export async function readSetup(
     warn,
     layers,
     ...(mcpServers.length > 0 && { mcpServers }),
+    ...(trusted && { trusted }),
     ...(verbose !== undefined && { verbose: resolve(io.cwd, verbose) }),
   };
+}
+
+async function findTrustedRun(
+  layers: readonly SettingsLayer[],
+  mcpServers: readonly McpServerEntry[],
+  cwd: string,
+): Promise<TrustedRun | undefined> {
+  const settings = layers.find(({ source }) => source === "project file")?.settings ?? {};
+  const servers = mcpServers.filter(({ check }) => check !== undefined);
+  if (!runsSomething(settings) && servers.length === 0) return undefined;
+  const { readTrustedRun } = await import("../settings/trusted-run.ts");
+  const folder = findProjectFile(cwd, homedir())?.folder ?? cwd;
+  return readTrustedRun(settings, folder, servers);
 }
 
 /** What to do about a lock that was left behind. */

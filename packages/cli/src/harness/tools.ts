@@ -52,6 +52,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     environment: options.env,
+    ...(options.trusted && { readOnlyFiles: options.trusted.places }),
     ...(options.ceilings && { secret: options.ceilings.secret }),
     kept: (key) => parts.results.read(key),
     // With room for the line that says how to go on.

@@ -12,6 +12,7 @@ import type { Ceilings } from "./ceilings.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { TrustedRun } from "../settings/trusted-run.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/io.ts";
 
@@ -45,6 +46,8 @@ export interface HarnessOptions {
   onForeignCode?: (() => void) | undefined;
   /** MCP servers whose tools the agent may find. */
   mcpServers?: readonly McpServerEntry[];
+  /** What a trusted project runs. */
+  trusted?: TrustedRun;
   /** Whether what calls do to files is recorded, for a way back. Needs a session. Default: false. */
   fileHistory?: boolean;
   /** A file for all that is sent and received. */

@@ -6,7 +6,9 @@ import {
   type ProjectFile,
   readProjectFile,
 } from "../settings/project-file.ts";
-import { trustedFile } from "../settings/load.ts";
+import { filesThatRun, watchFiles } from "../settings/files-that-run.ts";
+import { isPluginError, trustedFile } from "../settings/load.ts";
+import { oneLine } from "../settings/problem.ts";
 import type { Environment } from "../core/io.ts";
 import {
   readTrustFile,
@@ -16,6 +18,8 @@ import {
   findTrust,
 } from "../settings/trust.ts";
 
+const TRUST_AGAIN = "The user has to look at it: gyre trust shows it.";
+
 /** The servers of a project, read but perhaps not trusted. */
 export interface ProjectMcp {
   /** The folder of the project. */
@@ -24,7 +28,7 @@ export interface ProjectMcp {
   readonly servers: Readonly<Record<string, McpServerConfig>>;
   /** What is wrong with it, one line each. */
   readonly problems: readonly string[];
-  /** Its content as it is trusted; absent where it could not be read. */
+  /** Its content as it is trusted, and that of what it runs; absent where it could not be read. */
   readonly files?: readonly TrustedFile[];
 }
 
@@ -38,7 +42,7 @@ export function readMcpFile(file: ProjectFile, cwd: string): ProjectMcp {
   const nothing = { folder, path, servers: {} };
   const read = readProjectFile(file, cwd);
   if ("problem" in read) return { ...nothing, problems: [`it ${read.problem}`] };
-  const files = [trustedFile(file, read.content)];
+  const files: TrustedFile[] = [trustedFile(file, read.content)];
   let value: unknown;
   try {
     value = JSON.parse(read.content.toString("utf8").replace(/^\uFEFF/, ""));
@@ -50,6 +54,12 @@ export function readMcpFile(file: ProjectFile, cwd: string): ProjectMcp {
     return { ...nothing, files, problems: ['it has no "mcpServers"'] };
   }
   const { servers, problems } = readMcpServers(value.mcpServers);
+  try {
+    files.push(...filesThatRun({ mcp: servers }, folder));
+  } catch (error) {
+    if (!isPluginError(error)) throw error;
+    return { ...nothing, problems: [error.message] };
+  }
   return { ...nothing, files, servers, problems };
 }
 
@@ -64,7 +74,10 @@ export function mcpTrust(project: ProjectMcp, env: Environment, home: string): T
   return findTrust(folders, mcpTrustKey(project), project.files ?? []);
 }
 
-/** Servers of a project, started in its folder unless they say otherwise. */
+/**
+ * Servers of a project, started in its folder unless they say otherwise, and only as long as the
+ * files that they run stay as they are now.
+ */
 export function projectEntries(
   servers: Readonly<Record<string, McpServerConfig>>,
   folder: string,
@@ -72,11 +85,16 @@ export function projectEntries(
   return Object.entries(servers).map(([name, config]) => {
     if (config.type === "http") return { name, config, scope: folder };
     const { cwd = "." } = config;
+    const describeChange = watchFiles({ mcp: { [name]: config } }, folder);
     const isVariable = cwd.startsWith("${") || cwd.startsWith("/");
     return {
       name,
       config: { ...config, cwd: isVariable ? cwd : join(folder, cwd) },
       scope: folder,
+      check() {
+        const change = describeChange();
+        if (change !== undefined) throw new Error(oneLine(`${change}. ${TRUST_AGAIN}`));
+      },
     };
   });
 }

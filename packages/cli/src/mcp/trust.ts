@@ -3,7 +3,7 @@ import { mcpTrustKey, readMcpFile } from "./project.ts";
 import type { ProjectFile } from "../settings/project-file.ts";
 import { oneLine } from "../settings/problem.ts";
 import { shownValue } from "../settings/shown.ts";
-import type { TrustOffer } from "../settings/trust-offer.ts";
+import { listFiles, type TrustOffer } from "../settings/trust-offer.ts";
 
 const MARGIN = 2;
 
@@ -17,7 +17,7 @@ export function mcpOffer(file: ProjectFile, cwd: string): TrustOffer {
     path,
     key: mcpTrustKey(project),
     name: path,
-    until: "it",
+    until: files.length > 1 ? "one of the files" : "it",
     files,
     powers: ["starts servers (MCP)"],
     notes: problems.map((problem) => oneLine(`${path}: ${problem}.`)),
@@ -25,7 +25,7 @@ export function mcpOffer(file: ProjectFile, cwd: string): TrustOffer {
   if (problems.length > 0) {
     return { ...offer, shown, refusal: oneLine(`${path} is not trusted. Fix it first.`) };
   }
-  return { ...offer, shown: `${shown}They run with all your rights.\n` };
+  return { ...offer, shown: `${shown}They run with all your rights.${listFiles(files)}` };
 }
 
 /** All of it, and which variables it would see: a name may be chosen for its value. */

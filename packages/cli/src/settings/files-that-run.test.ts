@@ -164,8 +164,32 @@ describe("what is trusted with a hook", () => {
     expect(names({ hooks: { Stop: [{ command }] } })).toEqual([".gyre/hooks/check.sh"]);
   });
 
-  it("is nothing that the agent may change, or trust would be lost all the time", () => {
-    write({ "src/main.ts": "" });
-    expect(names({ hooks: { Stop: [{ command: "eslint src/main.ts" }] } })).toEqual([]);
+  it("is each file of the project that it names, with the modules that those import", () => {
+    write({
+      "scripts/a.mjs": `import "./b.mjs"; import "dep"; import "#x"`,
+      "scripts/b.mjs": `import "./a.mjs"`,
+      "scripts/c.mjs": "",
+      "node_modules/dep/package.json": "{}",
+    });
+    const command = "node scripts/a.mjs";
+    expect(names({ hooks: { Stop: [{ command }] } })).toEqual(["scripts/a.mjs", "scripts/b.mjs"]);
+  });
+});
+
+describe("what is trusted with a server", () => {
+  it("is each file that its program, arguments and variables name", () => {
+    write({ "tools/server.mjs": "", "tools/hook.cjs": "", "sub/x.mjs": "" });
+    const args = ["./tools/server.mjs"];
+    const env = { NODE_OPTIONS: "--require ./tools/hook.cjs" };
+    expect(names({ mcp: { a: { command: "node", args, env } } })).toEqual([
+      "tools/hook.cjs",
+      "tools/server.mjs",
+    ]);
+    expect(names({ mcp: { a: { command: "node", args: ["x.mjs"], cwd: "sub" } } })).toEqual([
+      "sub/x.mjs",
+    ]);
+    expect(names({ mcp: { a: { type: "http", url: "https://x.test/tools/server.mjs" } } })).toEqual(
+      [],
+    );
   });
 });

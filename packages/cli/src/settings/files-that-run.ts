@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readMcpServers } from "@gyre/tools/mcp";
+import { findCommandFiles, type ProjectCommand } from "./command-files.ts";
 import { parseHooks } from "./hooks.ts";
 import {
   findPackage,
@@ -12,7 +14,7 @@ import {
 } from "./plugin-entry.ts";
 import { describeCode } from "./file.ts";
 import type { Settings } from "./settings.ts";
-import type { TrustedFile } from "./trust.ts";
+import { computeFingerprint, type TrustedFile } from "./trust.ts";
 
 /** What one project may have trusted. Past this it is better bundled. */
 const MAX_FILES = 5000;
@@ -42,8 +44,8 @@ const DEPENDENCIES = ["dependencies", "optionalDependencies", "peerDependencies"
 
 /**
  * All that runs because of a project's settings, to be trusted by its content: each plugin
- * with what it imports by name or path, all files of packages, and scripts of hooks that
- * are in `.gyre`. What is not there is left out, and makes a difference once it is. Throws
+ * with what it imports by name or path, all files of packages, and the files that commands
+ * of hooks and servers name. What is not there is left out, and makes a difference once it is. Throws
  * `PluginError` for what cannot be followed.
  */
 export function filesThatRun(settings: Settings, folder: string): TrustedFile[] {
@@ -63,10 +65,73 @@ function walked(settings: Settings, folder: string): TrustedFile[] {
     if (entry.folder === undefined) walk.file(entry.file);
     else walk.package(entry.folder);
   }
-  if (settings.hooks) {
-    for (const file of hookScripts(settings.hooks, folder)) walk.file(file);
+  const { files } = findCommandFiles(listCommands(settings), folder);
+  const own = join(folder, ".gyre") + sep;
+  for (const file of files) {
+    if (file.startsWith(own)) walk.file(file);
+    else walk.named(file);
   }
   return walk.files();
+}
+
+/**
+ * All that a project's settings run and that nobody but the user may change while they are
+ * trusted, absolute: also files that are named and not there yet.
+ */
+export function placesThatRun(settings: Settings, folder: string): string[] {
+  const { files, missing } = findCommandFiles(listCommands(settings), folder);
+  const read = tryFiles(settings, folder);
+  const trusted = typeof read === "string" ? [] : read.map(({ name }) => resolve(folder, name));
+  return [...new Set([...trusted, ...files, ...missing])];
+}
+
+/**
+ * Remembers what commands of a project run as it is now. The returned function says what is
+ * different since: a sentence without its end, and undefined where nothing is.
+ */
+export function watchFiles({ hooks, mcp }: Settings, folder: string): () => string | undefined {
+  const settings = { ...(hooks && { hooks }), ...(mcp && { mcp }) };
+  const before = tryFiles(settings, folder);
+  if (typeof before === "string") return () => before;
+  const prints = toPrints(before);
+  return () => {
+    const after = tryFiles(settings, folder);
+    if (typeof after === "string") return after;
+    const now = toPrints(after);
+    const names = [...new Set([...prints.keys(), ...now.keys()])];
+    const changed = names.filter((name) => prints.get(name) !== now.get(name));
+    if (changed.length === 0) return undefined;
+    return `${changed.join(", ")} has changed since it was trusted`;
+  };
+}
+
+function toPrints(files: readonly TrustedFile[]): ReadonlyMap<string, string> {
+  return new Map(files.map((file) => [file.name, computeFingerprint([file])]));
+}
+
+/** The files, or why they cannot be followed. */
+function tryFiles(settings: Settings, folder: string): TrustedFile[] | string {
+  try {
+    return filesThatRun(settings, folder);
+  } catch (error) {
+    if (!(error instanceof PluginError)) throw error;
+    return error.message;
+  }
+}
+
+/** What hooks and servers of a project run. */
+function listCommands({ hooks, mcp }: Settings): ProjectCommand[] {
+  const servers = mcp === undefined ? [] : Object.values(readMcpServers(mcp).servers);
+  return [
+    ...(hooks ? parseHooks(hooks).hooks.map(({ command }) => ({ command })) : []),
+    ...servers.flatMap((server) => {
+      if (server.type === "http") return [];
+      const { command, args = [], cwd, env = {} } = server;
+      // Variables may name files too: NODE_OPTIONS does.
+      const words = [command, ...args, ...Object.values(env)];
+      return [{ command: words, ...(cwd !== undefined && { cwd }) }];
+    }),
+  ];
 }
 
 /** Nothing where it is not there: the loader reports that. */
@@ -83,6 +148,7 @@ class Walk {
   readonly #folder: string;
   readonly #files = new Map<string, Buffer>();
   readonly #packages = new Set<string>();
+  readonly #named = new Set<string>();
   #bytes = 0;
 
   constructor(folder: string) {
@@ -96,7 +162,27 @@ class Walk {
     }));
   }
 
-  file(named: string): void {
+  /**
+   * A file that a command names, with the project's own modules that it imports by a path. Its
+   * packages are not followed: a server has many, and is installed again and again.
+   */
+  named(file: string): void {
+    this.file(file, { isFollowed: false });
+    const path = realpathSync(file);
+    if (path.includes(`${sep}node_modules${sep}`) || !MODULES.has(extname(path))) return;
+    if (this.#named.has(path)) return;
+    this.#named.add(path);
+    const text = readFileSync(path, "utf8");
+    for (const [, , name = ""] of text.matchAll(RELATIVE)) {
+      for (const one of writtenAs(name)) {
+        const near = resolve(dirname(path), one);
+        const found = ENDINGS.map((ending) => near + ending).find(isFile);
+        if (found !== undefined) this.named(found);
+      }
+    }
+  }
+
+  file(named: string, { isFollowed = true }: { isFollowed?: boolean } = {}): void {
     // As Node has it: what a link leads to imports what is beside it there.
     const path = realpathSync(named);
     if (this.#files.has(path)) return;
@@ -105,12 +191,12 @@ class Walk {
     this.#bytes += stats.size;
     if (this.#files.size >= MAX_FILES || this.#bytes > MAX_BYTES) {
       throw new PluginError(
-        `its plugins have more than ${MAX_FILES} files or ${MAX_BYTES} bytes. Bundle them`,
+        `what it runs has more than ${MAX_FILES} files or ${MAX_BYTES} bytes. Bundle it`,
       );
     }
     const content = readFileSync(path);
     this.#files.set(path, content);
-    if (MODULES.has(extname(path))) this.#imports(path, content.toString("utf8"));
+    if (isFollowed && MODULES.has(extname(path))) this.#imports(path, content.toString("utf8"));
   }
 
   package(folder: string): void {
@@ -216,18 +302,4 @@ function ownPackage(from: string): { name: unknown; folder: string } | undefined
 function isFile(path: string): boolean {
   // Below what is a file itself, there is nothing.
   return existsSync(path) && statSync(path).isFile();
-}
-
-/** Files that commands name and that are where tools cannot change them. */
-function hookScripts(hooks: NonNullable<Settings["hooks"]>, folder: string): string[] {
-  const own = join(folder, ".gyre") + sep;
-  return parseHooks(hooks)
-    .hooks.flatMap(({ command }) =>
-      typeof command === "string"
-        ? command.replaceAll(/["'`]/g, "").split(/[\s;|&<>()=]+/)
-        : command,
-    )
-    .map((word) => word.replace(/^\$\{?(?:GYRE|CLAUDE)_PROJECT_DIR\}?\//, ""))
-    .map((word) => resolve(folder, word))
-    .filter((path) => path.startsWith(own) && isFile(path));
 }

@@ -199,7 +199,7 @@ async function projectSettings(
     }
     if (trust !== "trusted") {
       const isChanged = trust === "changed";
-      const what = given.settings.plugins || given.settings.hooks ? "it, or what it runs," : "it";
+      const what = runsSomething(given.settings) ? "it, or what it runs," : "it";
       const why = isChanged
         ? `${what} has changed since it was trusted`
         : "its folder is not trusted";
@@ -231,9 +231,14 @@ export async function trustedFiles(
   settings: Settings,
 ): Promise<TrustedFile[]> {
   const files = [trustedFile(project, content)];
-  if (settings.plugins === undefined && settings.hooks === undefined) return files;
+  if (!runsSomething(settings)) return files;
   const { filesThatRun } = await import("./files-that-run.ts");
   return [...files, ...filesThatRun(settings, project.folder)];
+}
+
+/** Whether settings name what runs outside of the sandbox. */
+export function runsSomething({ hooks, mcp, plugins }: Settings): boolean {
+  return hooks !== undefined || mcp !== undefined || plugins !== undefined;
 }
 
 /** What runs because of a project cannot be trusted; its words say why. */

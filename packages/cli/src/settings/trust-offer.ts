@@ -4,6 +4,7 @@ import { settingsIn } from "./file.ts";
 import {
   allowedOfProject,
   isPluginError,
+  runsSomething,
   type SettingsOptions,
   trustedFiles,
   userSettings,
@@ -75,7 +76,7 @@ export async function settingsOffer(
   const shown = [sets, ...keys].join("");
   try {
     const files = await trustedFiles(project, read.content, settings);
-    const runs = settings.plugins || settings.hooks ? whatRuns(files) : "";
+    const runs = runsSomething(settings) ? whatRuns(files) : "";
     const until = files.length > 1 ? "one of the files" : "the file";
     return { ...offer, until, files, shown: shown + runs };
   } catch (error) {
@@ -120,13 +121,19 @@ function listed(settings: Settings): string {
 }
 
 /** What is read and run with the file. */
-function whatRuns([_settings, ...files]: readonly TrustedFile[]): string {
+function whatRuns(files: readonly TrustedFile[]): string {
+  const about = "Its plugins, hooks and servers run with all your rights, outside of the sandbox.";
+  return `${about}${listFiles(files)}`;
+}
+
+/** The files that are trusted with a settings file, which is the first: the end of a paragraph. */
+export function listFiles([_settings, ...files]: readonly TrustedFile[]): string {
   const shown = files.slice(0, MAX_SHOWN_FILES).map(({ name }) => `${oneLine(name)}\n`);
   const more = files.length - shown.length;
   const lines = [...shown, ...(more > 0 ? [`and ${more} more\n`] : [])];
   const list = lines.map((line) => " ".repeat(MARGIN) + line).join("");
-  const about = "Its plugins and hooks run with all your rights, outside of the sandbox.";
-  return list === "" ? `${about}\n` : `${about} They are trusted as they are now:\n${list}`;
+  const about = "The agent cannot change these files, which are trusted as they are now:";
+  return list === "" ? "\n" : ` ${about}\n${list}`;
 }
 
 /** Which keys a service of the project would get: a name may be chosen for its variable. */

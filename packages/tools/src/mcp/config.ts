@@ -39,6 +39,8 @@ export interface McpServerEntry {
   scope: string;
   /** Variables in it are not replaced. */
   isLiteral?: boolean;
+  /** Called before each start of its program. Throws where that may not be run. */
+  check?: () => void;
 }
 
 /** What `readMcpServers` found: the servers that can be used, and what is wrong with the rest. */

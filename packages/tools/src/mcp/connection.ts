@@ -275,6 +275,7 @@ export class McpConnection {
 
   async #open(): Promise<Live> {
     const sdk = await import("@modelcontextprotocol/client");
+    this.entry.check?.();
     const { config: given, isLiteral } = this.entry;
     const config = isLiteral ? given : expandConfig(given, this.#options.env);
     const attempt = async (mode: "legacy" | "auto"): Promise<Live> => {

@@ -170,6 +170,36 @@ describe("Rules", () => {
     );
   });
 
+  it.each([
+    "..%2fadmin",
+    "..%2Fadmin",
+    "a%2f..%2f..%2fadmin",
+    "..%5cadmin",
+    "..;/admin",
+    "..;x=1/admin",
+    "%2e%2e;/admin",
+    "%2e.%2fadmin",
+    "..%252fadmin",
+    "%252e%252e/admin",
+    "..%c0%afadmin",
+    "..%3b/admin",
+    ".%2fadmin",
+    "a%2f..",
+  ])("takes no way up that a server may see in an address: %s", (path) => {
+    const fetch = subject("fetch", "network", [`https://example.org/docs/${path}`]);
+    expect(says({ allow: ["fetch(https://example.org/docs/**)"] }, fetch)).toBe("nothing");
+    expect(says({ deny: ["fetch(https://example.org/admin/**)"] }, fetch)).toBe("deny");
+  });
+
+  it.each(["a..b", "...", "v1.2/x", "a%2fb", "x;y=1", ".well-known/x", "a%20b", "..x"])(
+    "allows names with dots, and signs that lead nowhere: %s",
+    (path) => {
+      const fetch = subject("fetch", "network", [`https://example.org/docs/${path}`]);
+      expect(says({ allow: ["fetch(https://example.org/docs/**)"] }, fetch)).toBe("allow");
+      expect(says({ deny: ["fetch(https://example.org/admin/**)"] }, fetch)).toBe("nothing");
+    },
+  );
+
   it("does not let a rule for fetching allow another way to the network", () => {
     const push = subject("git", "network", ["https://example.org/docs/x"]);
     expect(says({ allow: ["fetch(https://example.org/docs/**)"] }, push)).toBe("nothing");

@@ -331,9 +331,19 @@ function addressMatcher(pattern: string, effect: RuleEffect): ((url: string) => 
     const url = new URL(text);
     if (url.protocol !== `${scheme.toLowerCase()}:` || !ofHost(url.host)) return false;
     if (url.username !== "" || url.password !== "") return effect !== "allow";
+    if (leadsUp(url.pathname)) return effect !== "allow";
     if (!takesQuery) return url.search === "" && url.hash === "" && inPath.test(url.pathname);
     return inPath.test(url.pathname) || inPath.test(url.pathname + url.search);
   };
+}
+
+/** Whether a server that decodes a path, or drops parameters of its parts, may find `..` in it. */
+function leadsUp(path: string): boolean {
+  const plain = path
+    .replace(/%(?:25)*2e/gi, ".")
+    .replace(/%(?:25)*(?:2f|5c)/gi, "/")
+    .replace(/%(?:25)*3b/gi, ";");
+  return /\/\.{1,2}(?:[/;%]|$)/.test(plain);
 }
 
 function escaped(text: string): string {

@@ -125,6 +125,8 @@ function flags(query: RipgrepQuery): string[] {
     "--no-follow",
     "--color=never",
     "--no-heading",
+    // What was found is known also when it is ended before its time.
+    "--line-buffered",
     "--with-filename",
     "--null",
     "--line-number",

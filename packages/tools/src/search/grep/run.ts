@@ -1,4 +1,7 @@
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
+import { errnoOf } from "@gyre/ai";
 import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import { parseGlob } from "../../workspace/globs.ts";
 import {
@@ -9,11 +12,12 @@ import {
   type GrepToolOptions,
 } from "./tool.ts";
 import { type LineTest, searchLines, type ShownLine } from "./line-search.ts";
+import { TEXT_HEAD_BYTES, textEncoding } from "../../text/encoding.ts";
 import { fromSource } from "../../text/provenance.ts";
 import { checkPattern, PatternError, toRegExp } from "../pattern.ts";
 import { type FoundFile, ripgrepPath, runRipgrep } from "../ripgrep.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { listedName, PageMeter } from "../../text/truncate.ts";
+import { humanSize, listedName, PageMeter } from "../../text/truncate.ts";
 import { grepEntry } from "./entry.ts";
 import { findReadRule } from "../../workspace/read-rules.ts";
 import { MAX_WALK_ENTRIES, walk } from "../../workspace/walk.ts";
@@ -24,6 +28,15 @@ const FIRST_BUNDLE_FILES = 64;
 const MAX_BUNDLE_FILES = 2000;
 /** A command line is not endless, least of all on Windows. */
 const MAX_BUNDLE_CHARS = process.platform === "win32" ? 16_000 : 96_000;
+
+/** From this size on, a file that begins as binary ones do is not handed to ripgrep, which reads it to its end. */
+const MAX_BINARY_BYTES = 16 * 1024 * 1024;
+/** Larger files are not searched. */
+const MAX_FILE_BYTES = 1024 * 1024 * 1024;
+/** When the time is up, what was found by then is read for this long. */
+const GRACE_MS = 2_000;
+/** Files that are left out and shown by name. */
+const MAX_NAMED_FILES = 5;
 
 /** The arguments of a call, with its numbers within their limits. */
 export interface GrepQuery {
@@ -63,6 +76,7 @@ class Search {
   readonly #args: GrepQuery;
   readonly #options: GrepToolOptions;
   readonly #signal: AbortSignal;
+  readonly #timeoutMs: number;
   readonly #deadline: number;
   readonly #limit: number;
   #folder = "";
@@ -77,13 +91,16 @@ class Search {
   readonly #forbids: ((path: string) => boolean) | undefined;
   /** Files that rules forbid to read. */
   #forbidden = 0;
+  /** Files that are too large, with their sizes. */
+  readonly #tooLarge: string[] = [];
 
   constructor(env: ToolEnv, args: GrepQuery, options: GrepToolOptions, signal: AbortSignal) {
     this.#env = env;
     this.#args = args;
     this.#options = options;
     this.#signal = signal;
-    this.#deadline = env.clock.now() + GREP_TIMEOUT_MS;
+    this.#timeoutMs = options.timeoutMs ?? GREP_TIMEOUT_MS;
+    this.#deadline = env.clock.now() + this.#timeoutMs;
     this.#limit = args.limit;
     this.#forbids = findReadRule(env.workspace, grepEntry.name);
   }
@@ -94,7 +111,12 @@ class Search {
     const info = await this.#env.workspace.stat(given);
     this.#folder = info.path;
     // A file that is named is searched whatever an ignore file says.
-    if (info.kind !== "folder") return this.#searchBundle([info.path]);
+    if (info.kind !== "folder") {
+      // One that is neither, as a pipe, would be waited for: opening refuses it.
+      const { handle } = await this.#env.workspace.open(given);
+      await handle.close();
+      return this.#searchBundle([info.path]);
+    }
     let bundle: string[] = [];
     let chars = 0;
     let maxFiles = FIRST_BUNDLE_FILES;
@@ -151,9 +173,44 @@ class Search {
   }
 
   async #searchBundle(paths: readonly string[]): Promise<void> {
-    for (const candidate of await this.#worthAWhile(paths)) {
-      if (this.#isOver || this.#isLate()) return;
+    const isSmall: boolean[] = [];
+    for (const path of paths) isSmall.push(!(await this.#isTooLarge(path)));
+    const small = paths.filter((_path, index) => isSmall[index]);
+    for (const candidate of await this.#worthAWhile(small)) {
+      if (this.#hasMore || this.#isLateFor(candidate)) return;
       await this.#searchFile(candidate);
+    }
+  }
+
+  /** Matches that are known are worth a moment more. */
+  #isLateFor({ known }: Candidate): boolean {
+    const isLate = this.#isLate();
+    return known === undefined ? isLate : this.#env.clock.now() >= this.#deadline + GRACE_MS;
+  }
+
+  async #isTooLarge(path: string): Promise<boolean> {
+    const size = findSize(join(this.#env.workspace.root, path));
+    if (size <= MAX_BINARY_BYTES) return false;
+    if (size <= MAX_FILE_BYTES && !(await this.#beginsAsBinary(path))) return false;
+    this.#tooLarge.push(`${listedName(path)} (${humanSize(size)})`);
+    return true;
+  }
+
+  async #beginsAsBinary(path: string): Promise<boolean> {
+    try {
+      const { handle } = await this.#env.workspace.open(`./${path}`);
+      try {
+        const whole = Buffer.alloc(TEXT_HEAD_BYTES);
+        const { bytesRead } = await handle.read(whole, 0, TEXT_HEAD_BYTES, 0);
+        const head = whole.subarray(0, bytesRead);
+        return head.includes(0) && !textEncoding(head)?.startsWith("utf-16");
+      } finally {
+        await handle.close();
+      }
+    } catch (error) {
+      // Gone meanwhile, or not to be read: then it is not searched either.
+      if (error instanceof PathError) return true;
+      throw error;
     }
   }
 
@@ -206,7 +263,8 @@ class Search {
     }
   }
 
-  async #searchFile({ path, test, known = Infinity }: Candidate): Promise<void> {
+  async #searchFile(candidate: Candidate): Promise<void> {
+    const { path, test, known = Infinity } = candidate;
     const { filesOnly = false, context = 0, pattern } = this.#args;
     const room = this.#limit - this.#matches;
     const lines = await this.#readLines(path, {
@@ -215,7 +273,7 @@ class Search {
       maxMatches: Math.min(filesOnly ? 1 : room + 1, known),
       context: filesOnly ? 0 : context,
       signal: this.#signal,
-      expired: () => this.#isLate(),
+      expired: () => this.#isLateFor(candidate),
     });
     const kept: ShownLine[] = [];
     for (const line of lines) {
@@ -265,13 +323,22 @@ class Search {
     }
     if (this.#timedOut) {
       notes.push(
-        `Stopped after ${GREP_TIMEOUT_MS / 1000} s: not all was searched. Give a path or glob.`,
+        `Stopped after ${this.#timeoutMs / 1000} s: not all was searched. Give a path or glob.`,
       );
     }
     if (this.#walkStopped) {
       notes.push(
         `Stopped after ${counted(this.#options.maxEntries ?? MAX_WALK_ENTRIES, "file")}: ` +
           "not all was searched. Give a path to search in.",
+      );
+    }
+    if (this.#tooLarge.length > 0) {
+      const { length } = this.#tooLarge;
+      const names = this.#tooLarge.slice(0, MAX_NAMED_FILES).join(", ");
+      const more = length > MAX_NAMED_FILES ? ` and ${length - MAX_NAMED_FILES} more` : "";
+      const were = length === 1 ? "was" : "were";
+      notes.push(
+        `${counted(length, "file")} ${were} left out, as too large to search: ${names}${more}.`,
       );
     }
     if (this.#forbidden > 0) {
@@ -314,6 +381,17 @@ class Search {
       }
     }
     return { blocks, isCut: false };
+  }
+}
+
+/** Only a hint, so the path alone will do; 0 where there is nothing to see. */
+function findSize(path: string): number {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  } catch (error) {
+    // A folder on the way became something else, or may not be looked into: it will not be opened.
+    if (errnoOf(error) === undefined) throw error;
+    return 0;
   }
 }
 

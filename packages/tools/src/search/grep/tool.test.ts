@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@gyre/ai";
@@ -185,6 +186,36 @@ describe("odd files", () => {
     ]);
   });
 
+  it("huge ones are left out by their first bytes or size, which is reported", async () => {
+    await put("a.img", "");
+    await truncate(join(root, "a.img"), 100_000_000_000);
+    await put("b.log", "needle\n");
+    await truncate(join(root, "b.log"), 100_000_000_000);
+    await put("b2.log", "needle pad\n".repeat(2_000));
+    await truncate(join(root, "b2.log"), 100_000_000_000);
+    await put("c.txt", "needle\n");
+    const options = { timeoutMs: 15_000 };
+    expect(await grep({ pattern: "needle", glob: "[abc].*" }, options)).toEqual([
+      "c.txt:1: needle",
+      "[2 files were left out, as too large to search: a.img (93 GB), b.log (93 GB).]",
+    ]);
+    expect(await grep({ pattern: "needle", path: "b2.log" }, options)).toEqual([
+      'No line matches "needle" in b2.log.',
+      "[1 file was left out, as too large to search: b2.log (93 GB).]",
+    ]);
+  });
+
+  it.skipIf(process.platform === "win32")("a pipe is refused without waiting", async () => {
+    execFileSync("mkfifo", [join(root, "pipe")]);
+    await put("c.txt", "needle\n");
+    const options = { timeoutMs: 15_000 };
+    for (const ripgrep of [undefined, null]) {
+      const given = { ...options, ...(ripgrep === null && { ripgrep }) };
+      await expect(run({ pattern: "needle", path: "pipe" }, given)).rejects.toThrow("Name a file");
+    }
+    expect(await grep({ pattern: "needle" }, options)).toEqual(["c.txt:1: needle"]);
+  });
+
   it("UTF-16, byte order marks and bytes that are no UTF-8 are searched", async () => {
     await put("le", Buffer.from("\ufeffgrüße\nneedle ä\n", "utf16le"));
     await put("be", Buffer.from("\ufeffneedle\n", "utf16le").swap16());
@@ -266,6 +297,22 @@ describe("limits", () => {
     const { text } = await run({ pattern: "x" }, { ripgrep: null });
     expect(text).toContain("Stopped after 20 s: not all was searched.");
   });
+
+  it.skipIf(process.platform === "win32")(
+    "what the program found until then is shown",
+    async () => {
+      await put("a", "x\n");
+      await put("b", "y\n");
+      const ripgrep = join(spool, "slow");
+      await writeFile(ripgrep, "#!/bin/sh\nprintf './a\\0001:1:x\\n'\nexec sleep 600\n", {
+        mode: 0o755,
+      });
+      const { text } = await run({ pattern: "x" }, { ripgrep, timeoutMs: 500 });
+      expect(text).toBe(
+        "a:1: x\n[Stopped after 0.5 s: not all was searched. Give a path or glob.]",
+      );
+    },
+  );
 
   it("many files are searched in bundles, in order", { tags: "long" }, async () => {
     const names = Array.from(

@@ -24,6 +24,8 @@ export interface GrepToolOptions {
   ripgrep?: string | null;
   /** Default `MAX_WALK_ENTRIES`. */
   maxEntries?: number;
+  /** Default `GREP_TIMEOUT_MS`. */
+  timeoutMs?: number;
 }
 
 /** What an application gets to know of a search. */
