@@ -36,7 +36,9 @@ function gyre(args: readonly string[], script: Script = []): Promise<Ended> {
   return program.gyre(args, { home, service });
 }
 
-const call = (name: string, args: object) => ({ say: [{ call: name, arguments: args }] });
+const call = (name: string, args: Record<string, unknown>) => ({
+  say: [{ call: name, arguments: args }],
+});
 const isOwned = (): boolean => existsSync(join(work, "owned"));
 const DONE = { say: "Done." };
 
