@@ -12,7 +12,7 @@ export interface ProjectCommand {
 /** The files of a project that its commands name, absolute. */
 export interface CommandFiles {
   files: readonly string[];
-  /** Those that are not there yet: whoever makes one decides on what runs. */
+  /** Those that are not there yet: a program that makes one decides what runs. */
   missing: readonly string[];
 }
 
@@ -142,7 +142,7 @@ class Finder {
     for (const word of words) {
       const name = SCRIPT_ALIASES.get(word) ?? word;
       this.#addPath(join(base, "node_modules", ".bin", name), false);
-      // What is installed here goes before what would be downloaded.
+      // What is installed here takes precedence over what would be downloaded.
       this.#addPrograms(join(base, "node_modules", name.replace(/(?!^)@.*$/, "")));
       for (const script of [`pre${name}`, name, `post${name}`]) {
         const command = scripts.get(script);

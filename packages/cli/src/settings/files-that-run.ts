@@ -75,7 +75,7 @@ function walked(settings: Settings, folder: string): TrustedFile[] {
 }
 
 /**
- * All that a project's settings run and that nobody but the user may change while they are
+ * All that a project's settings run and that only the user may change while they are
  * trusted, absolute: also files that are named and not there yet.
  */
 export function placesThatRun(settings: Settings, folder: string): string[] {
