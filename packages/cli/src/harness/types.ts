@@ -12,6 +12,7 @@ import type { Ceilings } from "./ceilings.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/io.ts";
 
@@ -76,6 +77,8 @@ export interface Harness extends ConversationAgent {
   readonly denied: readonly DeniedCall[];
   /** What became of files, where that is recorded. */
   readonly fileHistory?: FileHistory | undefined;
+  /** All that was paid for the session. */
+  readonly spending: Spending;
   /** Commands of plugins. */
   readonly commands?: CommandRegistry | undefined;
   /** Skills that the agent can read. */
@@ -111,5 +114,6 @@ export interface Parts {
   denied: DeniedCall[];
   mode: { now: PermissionMode };
   results: OffloadedResults;
+  spending: Spending;
   givenRules: string[];
 }
