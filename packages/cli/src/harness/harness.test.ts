@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
@@ -114,4 +114,30 @@ it("counts what a sub-agent has used apart from the answers, and once", async ()
   });
   expect(opened.spending.session.cost?.total).toBe(7);
   expect(opened.agent.state.usage.cost?.total).toBe(7);
+});
+
+it("goes on with a session in which the line of a call is damaged, and says what is lost", async () => {
+  const path = join(folder, "a.jsonl");
+  await writeFile(join(folder, "tea.txt"), "green");
+  const session = await createSession(path, { cwd: folder });
+  const script = [call("read", { path: "tea.txt" }), "It is green."];
+  await (await open({}, script, { session })).prompt({ text: "Read it" });
+  await harness?.close();
+  await session.close();
+  const lines = (await readFile(path, "utf8")).split("\n");
+  const damaged = lines.findIndex((line) => line.includes('"toolCall"'));
+  await writeFile(path, lines.with(damaged, `#${lines[damaged]?.slice(1)}`).join("\n"));
+
+  const again = await openSession(path);
+  expect(again.problems.map(({ kind }) => kind)).toContain("damaged");
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  const opened = await open({}, ["Yes."], { session: again, warn });
+  const { end } = await opened.prompt({ text: "And now?" });
+  expect(end.stop).toBe("done");
+  expect(warnings).toEqual([
+    "The message that called read is lost: the model does not get the result of the call.",
+  ]);
+  await opened.close();
+  await again.close();
 });

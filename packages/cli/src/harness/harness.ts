@@ -1,7 +1,9 @@
 import {
   type AgentEndEvent,
   type AgentEvent,
+  type AgentMessage,
   type AgentRun,
+  isLlmMessage,
   listCalls,
   jsonLines,
   type Limits,
@@ -19,6 +21,7 @@ import {
   addUsage,
   type Usage,
   errorMessage,
+  validateTranscript,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import type { Session, SessionSettings } from "@gyre/sessions";
@@ -69,6 +72,7 @@ export const MAX_RESUMES = 3;
  */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const context = await options.session?.context();
+  warnOfLostCalls(context?.messages ?? [], options.warn);
   const settings = lowerSettings(mergeSettings(options, context?.settings ?? {}), options.ceilings);
   const models = options.models ?? (await openModels({ ...options, settings }));
   const denied: DeniedCall[] = [];
@@ -107,6 +111,18 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   } catch (error) {
     await toolset.close();
     throw error;
+  }
+}
+
+/** Damage of a session file may leave the result of a call without the message that made it. */
+function warnOfLostCalls(messages: readonly AgentMessage[], warn: HarnessOptions["warn"]): void {
+  const sent = messages.filter(isLlmMessage);
+  for (const { fault, index } of validateTranscript(sent)) {
+    const message = sent[index];
+    if (fault !== "result-without-call" || message?.role !== "toolResult") continue;
+    warn(
+      `The message that called ${message.toolName} is lost: the model does not get the result of the call.`,
+    );
   }
 }
 
