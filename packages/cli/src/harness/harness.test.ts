@@ -141,3 +141,11 @@ it("goes on with a session in which the line of a call is damaged, and says what
   await opened.close();
   await again.close();
 });
+
+it("compacts where the settings say, within the window of the model", async () => {
+  expect((await open()).compactAt).toBe(12_800);
+  await harness?.close();
+  expect((await open({ compactAt: 5_000 })).compactAt).toBe(5_000);
+  await harness?.close();
+  expect((await open({ compactAt: 500_000 })).compactAt).toBe(12_800);
+});

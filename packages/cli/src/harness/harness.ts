@@ -3,6 +3,8 @@ import {
   type AgentEvent,
   type AgentMessage,
   type AgentRun,
+  type ContextConfig,
+  contextLimits,
   isLlmMessage,
   listCalls,
   jsonLines,
@@ -176,6 +178,7 @@ class AgentHarness implements Harness {
   readonly #results: OffloadedResults;
   /** Read by each run as it starts: what a prompt has used is deducted between its runs. */
   readonly #limits: Limits;
+  readonly #trigger: Pick<ContextConfig, "triggerTokens">;
   readonly spending: Spending;
   readonly #payments: PaymentLog;
   /** What was used since the last prompt ended: all of it by purpose, and what no run counts. */
@@ -209,6 +212,8 @@ class AgentHarness implements Harness {
     this.spending = parts.spending;
     this.#payments = new PaymentLog(() => log.session, options.warn);
     this.#limits = createLimits(settings);
+    const { compactAt } = settings;
+    this.#trigger = compactAt === undefined ? {} : { triggerTokens: compactAt };
     const folder = toolset.env.workspace.root;
     const saved = context?.settings.systemPrompt;
     const instructions =
@@ -226,6 +231,7 @@ class AgentHarness implements Harness {
       limits: this.#limits,
       watchdog: toWatchdog(settings),
       context: {
+        ...this.#trigger,
         convertMessage: toLlmMessage,
         pinned: () => pinned(guidance, instructions, toolset),
         storeResult: (key, text) => results.store(key, text),
@@ -296,6 +302,10 @@ class AgentHarness implements Harness {
     const { model } = this.agent.state;
     if (!model) throw new Error("A harness always has a model.");
     return model;
+  }
+
+  get compactAt(): number {
+    return contextLimits(this.#trigger, this.model).trigger;
   }
 
   get mode(): PermissionMode {

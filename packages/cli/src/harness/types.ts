@@ -73,6 +73,8 @@ export interface DeniedCall {
 export interface Harness extends ConversationAgent {
   readonly model: Model;
   readonly mode: PermissionMode;
+  /** The tokens at which the context is compacted, with the model in use. */
+  readonly compactAt: number;
   /** What the calls that were denied would have done, in order. */
   readonly denied: readonly DeniedCall[];
   /** What became of files, where that is recorded. */

@@ -22,7 +22,12 @@ export const contextCommand: SlashCommand = {
   about: "show what the next request is made of",
   allowWhileRunning: true,
   run: (_rest, { harness }) => ({
-    show: contextParts(contextBreakdown(harness.agent.state, { convertMessage: toLlmMessage })),
+    show: contextParts(
+      contextBreakdown(harness.agent.state, {
+        convertMessage: toLlmMessage,
+        triggerTokens: harness.compactAt,
+      }),
+    ),
   }),
 };
 

@@ -63,6 +63,7 @@ export async function scriptedHarness(
     toolset,
     session,
     denied: [],
+    compactAt: 160_000,
     start: async () => {},
     get model() {
       const { model } = agent.state;

@@ -100,7 +100,7 @@ export class TerminalConversation implements ConversationView {
     const { contextTokens, harness } = this.controller;
     const { settings } = this.#options.setup();
     return {
-      ...(harness && { model: harness.model }),
+      ...(harness && { model: harness.model, compactAt: harness.compactAt }),
       thinking: harness?.agent.state.thinkingLevel ?? settings.thinking ?? "off",
       mode: harness?.mode ?? settings.mode ?? "ask",
       usage: harness?.spending.session ?? {},
