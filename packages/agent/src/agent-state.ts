@@ -1,6 +1,7 @@
 import { addUsage, type ToolCall, type ToolResultMessage, type Usage } from "@gyre/ai";
 import type { Compaction } from "./contract/compaction.ts";
 import type { AgentEvent, AgentMessage, PendingCall } from "./contract/types.ts";
+import { ABORTED_TEXT } from "./loop/failed-message.ts";
 import { isAssistant, isToolResult, listCalls, withResult } from "./transcript/history.ts";
 
 /**
@@ -68,6 +69,8 @@ export class EventState {
         this.streamMessage = undefined;
         this.usage = addUsage(this.usage, event.usage);
         this.error = event.errorMessage ?? this.error;
+        // No message says so where tools ran.
+        if (event.stop === "aborted") this.error ??= ABORTED_TEXT;
         this.setPending(event.pending);
         break;
       case "turn_start":

@@ -726,6 +726,7 @@ describe("R21: the signal of one run", () => {
     const { agent, model } = make([callAll(["slow", "slow"])], { initialState: { tools: [slow] } });
     const end = await agent.prompt("Hi", { signal: controller.signal });
     expect([end.stop, model.requests]).toEqual(["aborted", 1]);
+    expect(agent.state.error).toBe("Aborted.");
     expect(end.messages.filter(({ role }) => role === "toolResult")).toHaveLength(2);
   });
 

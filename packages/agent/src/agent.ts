@@ -1,4 +1,5 @@
 import {
+  addUsage,
   type AnySchema,
   EventStream,
   type ImageContent,
@@ -10,6 +11,7 @@ import {
   textOf,
   type ThinkingLevel,
   type TokenCalibration,
+  type Usage,
   type UserContent,
 } from "@gyre/ai";
 import { ContextMemory } from "./context/memory.ts";
@@ -406,6 +408,8 @@ export class Agent {
     this.#assertIdle("compact");
     signal?.throwIfAborted();
     const run = this.#open({ injected: [], signal });
+    // No event reports its usage.
+    run.hasEnded = true;
     try {
       return await this.#whileActive(run, () => run.compactor.compactNow(keep));
     } finally {
@@ -426,6 +430,21 @@ export class Agent {
       );
     }
     return this.#active?.idle ?? Promise.resolve();
+  }
+
+  /**
+   * Counts what the application has spent on models beside the answers, on summaries say: into
+   * `state.usage`, and where a run goes on, into its usage and its limits (R23). Answers whether
+   * one did.
+   */
+  countUsage(usage: Usage): boolean {
+    const run = this.#active?.run;
+    if (!run || run.hasEnded) {
+      this.#state.usage = addUsage(this.#state.usage, usage);
+      return false;
+    }
+    run.addToolUsage(usage);
+    return true;
   }
 
   /** Forgets messages, queues, usage and the last error; keeps model, tools and system prompt. */

@@ -27,6 +27,7 @@ export {
 export {
   type Approval,
   approval,
+  compose,
   DeniedError,
   type Middleware,
   type ModelAnswer,

@@ -54,6 +54,7 @@ export { sanitize } from "./text/sanitize.ts";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
 export * from "./shell/tool.ts";
 export { type TaskOptions, taskTool } from "./agents/task/tool.ts";
+export { NotePad, notesTool } from "./memory/notes/tool.ts";
 export { type Todo, TodoList, todoTool } from "./memory/todo/tool.ts";
 export { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 export { type WalkedEntry, walk as walkFiles } from "./workspace/walk.ts";

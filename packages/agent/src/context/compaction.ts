@@ -89,8 +89,8 @@ export interface PlanOptions {
 /** The sizes to keep to for a model. */
 export function contextLimits(config: ContextConfig, model: Model): ContextLimits {
   const window = model.contextWindow ?? Number.POSITIVE_INFINITY;
-  const trigger =
-    config.triggerTokens ?? Math.min(DEFAULT_TRIGGER_TOKENS, window * DEFAULT_TRIGGER_SHARE);
+  const { triggerTokens = DEFAULT_TRIGGER_TOKENS } = config;
+  const trigger = Math.min(triggerTokens, window * DEFAULT_TRIGGER_SHARE);
   const target = config.targetTokens ?? trigger * DEFAULT_TARGET_SHARE;
   return { trigger, target, keepTurns: config.keepTurns ?? DEFAULT_KEEP_TURNS, window };
 }

@@ -37,7 +37,7 @@ export interface Compaction {
  * Sizes are in tokens, estimated.
  */
 export interface ContextConfig {
-  /** Larger contexts are compacted. Default: 160,000, or 80 % of the model's window if that is less. */
+  /** Larger contexts are compacted. Default 160,000; never more than 80 % of the model's window. */
   triggerTokens?: number;
   /** The size that a compaction aims at. Default: half of the trigger. */
   targetTokens?: number;

@@ -8,6 +8,9 @@ import {
 import { listCalls, isIncomplete } from "../transcript/history.ts";
 import type { Run } from "../run/run.ts";
 
+/** What an aborted run says of itself. */
+export const ABORTED_TEXT = "Aborted.";
+
 /** An empty message that says what went wrong. */
 export function failedMessage(run: Run, error: unknown): AssistantMessage {
   if (run.canceled) return abortedMessage(run);
@@ -30,7 +33,7 @@ export function emptyMessage(run: Run): AssistantMessage {
 
 /** The message as a run that was stopped ends it. */
 export function withAbort(run: Run, message: AssistantMessage): AssistantMessage {
-  const why = run.canceled === "limit" ? "The time limit of the run was reached." : "Aborted.";
+  const why = run.canceled === "limit" ? "The time limit of the run was reached." : ABORTED_TEXT;
   return withFailure(message, why, { kind: "aborted" });
 }
 

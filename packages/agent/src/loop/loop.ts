@@ -241,6 +241,7 @@ async function takeFailedTurn(run: Run, error: unknown): Promise<AgentStop> {
 
 /** The last event. What is still in the inbox returns to its queue before it. */
 export function makeEnd(run: Run, stop: AgentStop): AgentEndEvent {
+  run.hasEnded = true;
   return {
     type: "agent_end",
     messages: run.produced,

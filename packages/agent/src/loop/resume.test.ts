@@ -6,6 +6,7 @@ import { anAnswer, asked, makeResult } from "../testing/messages.ts";
 import { play, start, text, tool, user } from "../testing/play.ts";
 import { empty, injected, ran } from "../testing/render.ts";
 import { GO, run, textTurn, turn } from "../testing/sequences.ts";
+import { isLlmMessage } from "../transcript/history.ts";
 import type { AgentLoopConfig } from "../contract/types.ts";
 
 describe("R19: resuming a transcript", () => {
@@ -219,6 +220,27 @@ describe("R19: resuming a transcript", () => {
     const next = await agentLoop([user("C")], { messages: made }, config).result();
     expect(next.map((m) => m.role)).toEqual(["toolResult", "user", "assistant"]);
     script.assertComplete();
+  });
+
+  it.each<[string, Partial<AgentLoopConfig>]>([
+    ["alone", {}],
+    ["after a hook", { convertToLlm: (messages) => messages.filter(isLlmMessage) }],
+  ])("R19: results whose call is lost, and second ones, are not sent, %s", async (_, config) => {
+    const kept = [user("A"), asked("x1"), makeResult("x1")];
+    const messages = [makeResult("w1"), ...kept, makeResult("x1"), makeResult("v1")];
+    const long = Array.from({ length: 100 }, (__, i) => user(`${i}`));
+    for (const more of [[], long]) {
+      const script = scriptedModel(["C"]);
+      const given = [...messages, ...more];
+      const made = await agentLoop(
+        [user("B")],
+        { messages: given },
+        { model: script.model, protocol: script, ...config },
+      ).result();
+      expect(made.at(-1)).toMatchObject({ role: "assistant", stopReason: "stop" });
+      expect(script.calls[0]?.messages).toEqual([...kept, ...more, user("B")]);
+      expect(given).toHaveLength(messages.length + more.length);
+    }
   });
 
   it("R19: in a long history only what is missing is made", async () => {

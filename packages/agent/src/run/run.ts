@@ -87,6 +87,8 @@ export class Run implements ContextHost {
   /** Turns that have begun. */
   turns = 0;
   usage: Usage = {};
+  /** What is used from here on is not in its last event. */
+  hasEnded = false;
   finalMessage: AssistantMessage | undefined;
   readonly #emitter: Emitter;
   readonly #startedAt: number;

@@ -28,7 +28,8 @@ const REMEMBER_FROM_MESSAGES = 64;
 
 /**
  * What is sent, built one message at a time. Custom roles and messages without
- * content are left out. An incomplete message without calls is held back: it is sent once a user
+ * content are left out, and results that answer no call: a damaged file may have lost the call
+ * (R19). An incomplete message without calls is held back: it is sent once a user
  * message follows it, and never where a later response took its place, so that no request ends
  * with half an answer.
  */
@@ -49,7 +50,9 @@ class Outbox {
 
   append(message: AgentMessage): void {
     if (!isLlmMessage(message)) return;
-    if (message.role !== "toolResult" && !hasContent(message)) return;
+    if (message.role === "toolResult") {
+      if (!this.validator.awaits(message.toolCallId)) return;
+    } else if (!hasContent(message)) return;
     if (isBrokenOffText(message)) {
       // Of several incomplete ones in a row, each started over.
       this.#held = message;

@@ -64,6 +64,11 @@ export class TranscriptValidator {
     return this.#ids.has(id) || (this.#known.get(id) ?? this.#knownBefore) < this.#knownBefore;
   }
 
+  /** Whether a result for a call of this id may come next. */
+  awaits(id: string): boolean {
+    return this.#awaited.some((call) => call.id === id);
+  }
+
   /**
    * One that goes on from here on its own, knowing the ids that were used. Only
    * where nothing is wrong so far. Costs nothing, but for a fork of a fork.

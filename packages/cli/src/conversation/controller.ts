@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
-import { addUsage, type Clock, type ImageContent, type Usage, errorMessage } from "@gyre/ai";
+import { type Clock, type ImageContent, errorMessage } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import {
   type Command,
@@ -58,7 +58,6 @@ export class ConversationController<
   #task: Task | undefined;
   /** Slash commands that run beside the task. */
   readonly #asides = new Set<AbortController>();
-  #usage: Usage = {};
   #contextTokens: number | undefined;
   /** Commands of the user's own, for the next prompt. */
   #userCommands: UserCommandMessage[] = [];
@@ -98,11 +97,6 @@ export class ConversationController<
     return this.#opening !== undefined;
   }
 
-  /** Of the whole conversation. */
-  get usage(): Usage {
-    return this.#usage;
-  }
-
   /** Size of the last request with its answer. */
   get contextTokens(): number | undefined {
     return this.#contextTokens;
@@ -122,7 +116,6 @@ export class ConversationController<
   use(opening: Promise<H>): void {
     this.#unsubscribe?.();
     this.#harness = undefined;
-    this.#usage = {};
     this.#contextTokens = undefined;
     this.#opening = opening;
     opening.then(
@@ -417,9 +410,7 @@ export class ConversationController<
 
   #count(message: AgentMessage): void {
     if (!isLlmMessage(message) || message.role !== "assistant") return;
-    const { usage } = message;
-    this.#usage = addUsage(this.#usage, usage);
-    const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = usage;
+    const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = message.usage;
     const total = input + output + cacheRead + cacheWrite;
     if (total > 0) this.#contextTokens = total;
   }

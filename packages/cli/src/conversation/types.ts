@@ -23,6 +23,8 @@ export interface Outcome {
   /** Of all runs that the prompt took. */
   turns: number;
   usage: Usage;
+  /** The same by what it was for. */
+  spending?: Readonly<Record<string, Usage>>;
   /** The typed answer, where one was asked for and came. */
   output?: unknown;
   /** Why there is none. */

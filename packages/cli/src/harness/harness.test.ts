@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { scriptedModel } from "@gyre/ai/testing";
+import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
+import { createSession, openSession } from "@gyre/sessions";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Harness, openHarness } from "./harness.ts";
 import type { HarnessOptions } from "./types.ts";
@@ -17,15 +18,20 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function open(settings: HarnessOptions["settings"] = {}): Promise<Harness> {
-  const client = scriptedModel(["Hello."]);
-  const { model } = client;
+async function open(
+  settings: HarnessOptions["settings"] = {},
+  script: ScriptStep[] = ["Hello."],
+  more: Partial<HarnessOptions> = {},
+): Promise<Harness> {
+  const client = scriptedModel(script);
+  const model = { ...client.model, contextWindow: 16_000, price: { input: 1, output: 1 } };
   harness = await openHarness({
     settings: { tools: ["read"], sandbox: "none", ...settings },
     cwd: folder,
     env: { XDG_STATE_HOME: folder, HOME: folder },
     approvals: "deny",
     warn: () => {},
+    ...more,
     models: {
       client,
       fallbacks: [],
@@ -49,4 +55,97 @@ it("says where a rule that is wrong was written", async () => {
   await expect(open({ allow: ["shel(git*)"] })).rejects.toThrow(
     'A rule of "allow" in the settings, "shel(git*)", is wrong: there is no tool "shel". Did you mean shell?',
   );
+});
+
+const PRICED = { input: 1000, output: 10, cost: { total: 1 } };
+
+it("counts what was paid in a session once, after going back and opening it again", async () => {
+  const path = join(folder, "a.jsonl");
+  const session = await createSession(path, { cwd: folder });
+  const answer = (text: string): ScriptStep => ({ parts: [text], usage: PRICED });
+  const first = await open({}, ["one", "two", "a side", "three"].map(answer), { session });
+  await first.prompt({ text: "First" });
+  const { leaf } = session;
+  await first.prompt({ text: "Second" });
+  await first.ask("Beside?", new AbortController().signal);
+  expect(first.spending.session.cost?.total).toBe(3);
+  await first.close();
+  await session.branch(leaf);
+  await session.close();
+
+  const again = await openSession(path);
+  const second = await open({}, ["four"].map(answer), { session: again });
+  expect(second.agent.state.messages).toHaveLength(2);
+  expect(second.spending.session.cost?.total).toBe(3);
+  expect(second.spending.purposes.get("sideQuestions")?.cost?.total).toBe(1);
+  await second.prompt({ text: "Third" });
+  expect(second.spending.session.cost?.total).toBe(4);
+  await second.close();
+  await again.close();
+});
+
+it("counts a summary of a result in the run that needed it, for its limit too", async () => {
+  const { end, usage, spending } = await (
+    await open({ tools: ["shell"], mode: "full", maxCost: 2 }, [
+      { parts: [call("shell", { command: "seq 1 40000" })], usage: PRICED },
+      { parts: ["Numbers."], usage: { ...PRICED, cost: { total: 5 } } },
+      { parts: ["Done."], usage: PRICED },
+    ])
+  ).prompt({ text: "Count" });
+  expect(end).toMatchObject({ stop: "limit", limit: "maxCostUsd" });
+  expect(usage.cost?.total).toBe(6);
+  expect(spending).toMatchObject({
+    answers: { cost: { total: 1 } },
+    summaries: { cost: { total: 5 } },
+  });
+});
+
+it("counts what a sub-agent has used apart from the answers, and once", async () => {
+  const opened = await open({ tools: ["task"], mode: "full" }, [
+    { parts: [call("task", { description: "Look", prompt: "Look around." })], usage: PRICED },
+    { parts: ["Nothing here."], usage: { ...PRICED, cost: { total: 5 } } },
+    { parts: ["Done."], usage: PRICED },
+  ]);
+  const { usage, spending } = await opened.prompt({ text: "Go" });
+  expect(usage.cost?.total).toBe(7);
+  expect(spending).toMatchObject({
+    answers: { cost: { total: 2 } },
+    subAgents: { cost: { total: 5 } },
+  });
+  expect(opened.spending.session.cost?.total).toBe(7);
+  expect(opened.agent.state.usage.cost?.total).toBe(7);
+});
+
+it("goes on with a session in which the line of a call is damaged, and says what is lost", async () => {
+  const path = join(folder, "a.jsonl");
+  await writeFile(join(folder, "tea.txt"), "green");
+  const session = await createSession(path, { cwd: folder });
+  const script = [call("read", { path: "tea.txt" }), "It is green."];
+  await (await open({}, script, { session })).prompt({ text: "Read it" });
+  await harness?.close();
+  await session.close();
+  const lines = (await readFile(path, "utf8")).split("\n");
+  const damaged = lines.findIndex((line) => line.includes('"toolCall"'));
+  await writeFile(path, lines.with(damaged, `#${lines[damaged]?.slice(1)}`).join("\n"));
+
+  const again = await openSession(path);
+  expect(again.problems.map(({ kind }) => kind)).toContain("damaged");
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
+  const opened = await open({}, ["Yes."], { session: again, warn });
+  const { end } = await opened.prompt({ text: "And now?" });
+  expect(end.stop).toBe("done");
+  expect(warnings).toEqual([
+    "The message that called read is lost: the model does not get the result of the call.",
+  ]);
+  await opened.close();
+  await again.close();
+});
+
+it("compacts where the settings say, within the window of the model", async () => {
+  expect((await open()).compactAt).toBe(12_800);
+  await harness?.close();
+  expect((await open({ compactAt: 5_000 })).compactAt).toBe(5_000);
+  await harness?.close();
+  expect((await open({ compactAt: 500_000 })).compactAt).toBe(12_800);
 });

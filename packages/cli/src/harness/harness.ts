@@ -1,7 +1,11 @@
 import {
   type AgentEndEvent,
   type AgentEvent,
+  type AgentMessage,
   type AgentRun,
+  type ContextConfig,
+  contextLimits,
+  isLlmMessage,
   listCalls,
   jsonLines,
   type Limits,
@@ -19,6 +23,7 @@ import {
   addUsage,
   type Usage,
   errorMessage,
+  validateTranscript,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import type { Session, SessionSettings } from "@gyre/sessions";
@@ -33,6 +38,14 @@ import { assertModel, isModelAllowed, lowerMode, lowerSettings } from "./ceiling
 import { OffloadedResults } from "./offloaded-results.ts";
 import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
+import {
+  countTools,
+  type Payment,
+  PaymentLog,
+  type Purpose,
+  readSpending,
+  type Spending,
+} from "./spending.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, openModels } from "../models/models.ts";
 import { findSmallModel } from "../models/small-model.ts";
@@ -61,6 +74,7 @@ export const MAX_RESUMES = 3;
  */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const context = await options.session?.context();
+  warnOfLostCalls(context?.messages ?? [], options.warn);
   const settings = lowerSettings(mergeSettings(options, context?.settings ?? {}), options.ceilings);
   const models = options.models ?? (await openModels({ ...options, settings }));
   const denied: DeniedCall[] = [];
@@ -77,6 +91,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     mode: { now: settings.mode ?? "ask" },
     givenRules: [],
     results: new OffloadedResults(log, context?.messages),
+    spending: await readSpending(options.session, context),
   };
   // Sub-agents are guarded as the agent is. The guards are made with the folder that opens with
   // the tools, so the list is filled when that is open.
@@ -98,6 +113,18 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   } catch (error) {
     await toolset.close();
     throw error;
+  }
+}
+
+/** Damage of a session file may leave the result of a call without the message that made it. */
+function warnOfLostCalls(messages: readonly AgentMessage[], warn: HarnessOptions["warn"]): void {
+  const sent = messages.filter(isLlmMessage);
+  for (const { fault, index } of validateTranscript(sent)) {
+    const message = sent[index];
+    if (fault !== "result-without-call" || message?.role !== "toolResult") continue;
+    warn(
+      `The message that called ${message.toolName} is lost: the model does not get the result of the call.`,
+    );
   }
 }
 
@@ -151,8 +178,12 @@ class AgentHarness implements Harness {
   readonly #results: OffloadedResults;
   /** Read by each run as it starts: what a prompt has used is deducted between its runs. */
   readonly #limits: Limits;
-  /** What summaries and side queries have used since the last prompt ended. */
-  #sideUsage: Usage = {};
+  readonly #trigger: Pick<ContextConfig, "triggerTokens">;
+  readonly spending: Spending;
+  readonly #payments: PaymentLog;
+  /** What was used since the last prompt ended: all of it by purpose, and what no run counts. */
+  #recent = new Map<Purpose, Usage>();
+  #outsideRuns: Usage = {};
   /** What precedes the next prompt. */
   #pendingNotice: string | undefined;
   /** Whether anything of the newest answer was shown. */
@@ -178,7 +209,11 @@ class AgentHarness implements Harness {
     this.#mode = parts.mode;
     this.#log = log;
     this.#results = results;
+    this.spending = parts.spending;
+    this.#payments = new PaymentLog(() => log.session, options.warn);
     this.#limits = createLimits(settings);
+    const { compactAt } = settings;
+    this.#trigger = compactAt === undefined ? {} : { triggerTokens: compactAt };
     const folder = toolset.env.workspace.root;
     const saved = context?.settings.systemPrompt;
     const instructions =
@@ -196,13 +231,14 @@ class AgentHarness implements Harness {
       limits: this.#limits,
       watchdog: toWatchdog(settings),
       context: {
+        ...this.#trigger,
         convertMessage: toLlmMessage,
         pinned: () => pinned(guidance, instructions, toolset),
         storeResult: (key, text) => results.store(key, text),
         summarize: createSummarizer({
           client: models.client,
           model: (what) => this.#findSummarizer(what, settings, models),
-          spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
+          spent: (model, usage) => this.#pay({ purpose: "summaries", model, usage }),
         }),
         beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
       },
@@ -210,6 +246,7 @@ class AgentHarness implements Harness {
         ...(mcp ? [mcp.middleware] : []),
         ...(settings.log === undefined ? [] : [logTo(settings.log)]),
         ...guards,
+        countTools((payment) => this.#record(payment)),
       ],
       sink: (event) => this.#onEvent(event),
       ...(context && { recordedResult: (id: string) => context.recordedResult(id) }),
@@ -267,6 +304,10 @@ class AgentHarness implements Harness {
     return model;
   }
 
+  get compactAt(): number {
+    return contextLimits(this.#trigger, this.model).trigger;
+  }
+
   get mode(): PermissionMode {
     return this.#mode.now;
   }
@@ -278,6 +319,7 @@ class AgentHarness implements Harness {
       this.#nameSession();
     }
     await this.#saveSettings();
+    await this.#payments.save();
   }
 
   async prompt(request: PromptRequest): Promise<Outcome> {
@@ -315,26 +357,24 @@ class AgentHarness implements Harness {
       for (let resumes = 0; ;) {
         const end = await run.result();
         turns += end.turns;
-        usage = addUsage(addUsage(usage, end.usage), this.#sideUsage);
-        this.#sideUsage = {};
+        let used = addUsage(end.usage, this.#takeOutsideRuns());
         const more = await this.#runStopHooks(end);
-        if (more !== undefined) {
-          run = this.#run(more, output);
-          continue;
-        }
-        const mayResume =
-          resumes++ < MAX_RESUMES && this.#brokeOff(end) && deduct(this.#limits, end);
-        if (!mayResume) {
+        used = addUsage(used, this.#takeOutsideRuns());
+        usage = addUsage(usage, used);
+        const wantsMore = more !== undefined || (resumes++ < MAX_RESUMES && this.#brokeOff(end));
+        const mayContinue = wantsMore && deduct(this.#limits, end.turns, used);
+        if (!mayContinue) {
           const { error } = this.#log;
           return {
             end,
             turns,
             usage,
+            spending: this.#takeRecent(),
             ...(output && (await readAnswer(run))),
             ...(error !== undefined && { sessionError: error }),
           };
         }
-        run = this.#continue(output);
+        run = more === undefined ? this.#continue(output) : this.#run(more, output);
       }
     } finally {
       Object.assign(this.#limits, whole);
@@ -347,12 +387,40 @@ class AgentHarness implements Harness {
     return extensions ? this.agent.runAbortable((signal) => extensions.prompt(text, signal)) : text;
   }
 
-  /** What a hook wants done before the agent may stop, if the limits leave room for it. */
+  /** What a hook wants done before the agent may stop. */
   async #runStopHooks(end: AgentEndEvent): Promise<string | undefined> {
     const extensions = this.#extensions;
     if (!extensions || end.stop !== "done") return undefined;
-    const more = await this.agent.runAbortable((signal) => extensions.stop(signal));
-    return more !== undefined && deduct(this.#limits, end) ? more : undefined;
+    return this.agent.runAbortable((signal) => extensions.stop(signal));
+  }
+
+  /** Counts what was asked of a model beside the answers, in the run that goes on if one does. */
+  #pay(payment: Payment): void {
+    const { usage } = payment;
+    if (!this.agent.countUsage(usage)) this.#outsideRuns = addUsage(this.#outsideRuns, usage);
+    this.#record(payment);
+  }
+
+  #record(payment: Payment): void {
+    this.spending.add(payment);
+    this.#addRecent(payment.purpose, payment.usage);
+    this.#payments.add(payment);
+  }
+
+  #addRecent(purpose: Purpose, usage: Usage): void {
+    this.#recent.set(purpose, addUsage(this.#recent.get(purpose) ?? {}, usage));
+  }
+
+  #takeOutsideRuns(): Usage {
+    const usage = this.#outsideRuns;
+    this.#outsideRuns = {};
+    return usage;
+  }
+
+  #takeRecent(): Partial<Record<Purpose, Usage>> {
+    const recent = Object.fromEntries(this.#recent);
+    this.#recent = new Map();
+    return recent;
   }
 
   #withNotice(text: string): string {
@@ -368,7 +436,7 @@ class AgentHarness implements Harness {
         client,
         model: this.model,
         signal: AbortSignal.any([signal, aborted]),
-        spent: (usage) => (this.#sideUsage = addUsage(this.#sideUsage, usage)),
+        spent: (model, usage) => this.#pay({ purpose: "sideQuestions", model, usage }),
       }),
     );
   }
@@ -400,6 +468,7 @@ class AgentHarness implements Harness {
   async close(): Promise<void> {
     this.agent.abort();
     await this.agent.waitForIdle();
+    await this.#payments.save();
     await this.fileHistory?.close();
     await this.toolset.close();
     const { session } = this.#log;
@@ -415,7 +484,12 @@ class AgentHarness implements Harness {
   #onEvent(event: AgentEvent): void | Promise<void> {
     if (event.type === "message_start") this.#isShown = false;
     else if (event.type === "message_update") this.#isShown = true;
-    else if (event.type === "message_end") this.#results.observe(event.message);
+    else if (event.type === "message_end") {
+      const { message } = event;
+      this.#results.observe(message);
+      this.spending.addMessage(message);
+      if (message.role === "assistant") this.#addRecent("answers", message.usage);
+    }
     return this.#log.write(event);
   }
 
@@ -505,8 +579,8 @@ function createLimits({ maxCost, maxTurns }: Settings): Limits {
   };
 }
 
-/** Deducts what a run has used. Answers whether anything is left. */
-function deduct(limits: Limits, { turns, usage }: AgentEndEvent): boolean {
+/** Deducts what was used. Answers whether anything is left. */
+function deduct(limits: Limits, turns: number, usage: Usage): boolean {
   if (limits.maxTurns !== undefined) limits.maxTurns -= turns;
   if (limits.maxCostUsd !== undefined) limits.maxCostUsd -= usage.cost?.total ?? 0;
   return Object.values(limits).every((left: number) => left > 0);

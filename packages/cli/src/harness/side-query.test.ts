@@ -12,7 +12,7 @@ it("asks one thing, gives the answer, and reports what it has used", async () =>
     client: script,
     model: script.model,
     signal,
-    spent: (usage) => void spent.push(usage),
+    spent: (_model, usage) => void spent.push(usage),
   });
   expect(answer).toBe("Yes.");
   expect(spent).toHaveLength(1);

@@ -1,4 +1,6 @@
 import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@gyre/ai";
+import { modelValue } from "../text/choices.ts";
+import { priceUsage } from "./spending.ts";
 
 const MAX_ANSWER_TOKENS = 4_000;
 
@@ -7,7 +9,7 @@ export interface SideQueryOptions {
   model: Model;
   signal: AbortSignal;
   /** Called with what the answer has used, also where it is of no use. */
-  spent: (usage: Usage) => void;
+  spent: (model: string, usage: Usage) => void;
 }
 
 /** One answer to one prompt, outside of the conversation. Rejects where there is no complete one. */
@@ -21,7 +23,7 @@ export async function sideQuery(
     { messages: [{ role: "user", content: prompt, timestamp: Date.now() }] },
     { signal, maxTokens: MAX_ANSWER_TOKENS, thinkingLevel: "off", cacheRetention: "none" },
   );
-  spent(message.usage);
+  spent(modelValue(model), priceUsage(message.usage, model));
   const answer = textOf(message).trim();
   if (message.stopReason === "stop" && answer !== "") return answer;
   throw new Error(message.errorMessage ?? `The answer ended early: ${message.stopReason}.`);

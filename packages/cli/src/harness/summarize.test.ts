@@ -12,7 +12,7 @@ function createFrom(
   return createSummarizer({
     client: script,
     model: () => script.model,
-    spent: (usage) => void spent.push(usage),
+    spent: (_model, usage) => void spent.push(usage),
   });
 }
 

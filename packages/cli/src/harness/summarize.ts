@@ -1,5 +1,7 @@
 import type { ContextConfig } from "@gyre/agent";
 import { complete, type Model, type ProtocolClient, textOf, type Usage } from "@gyre/ai";
+import { modelValue } from "../text/choices.ts";
+import { priceUsage } from "./spending.ts";
 
 type Summarize = NonNullable<ContextConfig["summarize"]>;
 /** What is summarized: old turns of the conversation, or one long result. */
@@ -24,22 +26,23 @@ export interface SummarizerOptions {
   client: ProtocolClient;
   model: (what: SummaryKind) => Model | Promise<Model>;
   /** Called with what each summary has used. */
-  spent: (usage: Usage) => void;
+  spent: (model: string, usage: Usage) => void;
 }
 
 /** Summaries by a model. A failed one rejects: the caller has a way to do without. */
 export function createSummarizer({ client, model, spent }: SummarizerOptions): Summarize {
   return async (text, signal, what, focus) => {
+    const asked = await model(what);
     const message = await complete(
       client,
-      await model(what),
+      asked,
       {
         systemPrompt: focus ? `${TASKS[what]} ${FOCUS[what]} ${focus}` : TASKS[what],
         messages: [{ role: "user", content: text, timestamp: Date.now() }],
       },
       { signal, maxTokens: MAX_SUMMARY_TOKENS, thinkingLevel: "off", cacheRetention: "none" },
     );
-    spent(message.usage);
+    spent(modelValue(asked), priceUsage(message.usage, asked));
     const summary = textOf(message).trim();
     if (message.stopReason === "stop" && summary !== "") return summary;
     throw new Error(message.errorMessage ?? `The summary ended early: ${message.stopReason}.`);

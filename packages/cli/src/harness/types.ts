@@ -13,6 +13,7 @@ import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
+import type { Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/io.ts";
 
@@ -75,10 +76,14 @@ export interface DeniedCall {
 export interface Harness extends ConversationAgent {
   readonly model: Model;
   readonly mode: PermissionMode;
+  /** The tokens at which the context is compacted, with the model in use. */
+  readonly compactAt: number;
   /** What the calls that were denied would have done, in order. */
   readonly denied: readonly DeniedCall[];
   /** What became of files, where that is recorded. */
   readonly fileHistory?: FileHistory | undefined;
+  /** All that was paid for the session. */
+  readonly spending: Spending;
   /** Commands of plugins. */
   readonly commands?: CommandRegistry | undefined;
   /** Skills that the agent can read. */
@@ -114,5 +119,6 @@ export interface Parts {
   denied: DeniedCall[];
   mode: { now: PermissionMode };
   results: OffloadedResults;
+  spending: Spending;
   givenRules: string[];
 }

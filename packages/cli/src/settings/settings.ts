@@ -44,6 +44,8 @@ export interface Settings {
   oracle?: string;
   /** A model that summarizes long results. */
   smallModel?: string;
+  /** Tokens. */
+  compactAt?: number;
   /** False: nothing is written down. */
   sessions?: boolean;
   /** A file for one line a model call and tool call, without content; absolute once loaded. */

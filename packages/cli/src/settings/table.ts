@@ -427,6 +427,13 @@ export const SETTINGS: {
     otherwise: "the cheapest of the same service",
     env: "GYRE_SMALL_MODEL",
   },
+  compactAt: {
+    kind: COUNT,
+    about: "The tokens above which the context is compacted, at most 80 % of the model's window.",
+    otherwise: "160000",
+    env: "GYRE_COMPACT_AT",
+    project: ownLimit,
+  },
   sessions: {
     kind: YES_OR_NO,
     about: "Whether what is said and done is written to session files.",

@@ -4,7 +4,6 @@ import { sizeText, timeText } from "../text/session-text.ts";
 import { oneLine } from "../text/shown-text.ts";
 import { usageDetails } from "../text/usage-text.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
-import { sumSpending } from "./usage.ts";
 
 /** `/session`: which one this is, and how much is in it. */
 export const sessionCommand: SlashCommand = {
@@ -48,7 +47,7 @@ function sessionText(session: Session, { harness, setup }: SlashContext): string
     `- started: ${timeText(header.createdAt)}`,
     ...(origin === undefined ? [] : [`- made from: ${asCode(origin)}`]),
     `- messages: ${onBranch}${elsewhere > 0 ? `, and ${elsewhere} on other branches` : ""}`,
-    `- tokens: ${usageDetails(sumSpending(harness.agent.state.messages).session)}`,
+    `- tokens: ${usageDetails(harness.spending.session)}`,
     `- open it in a terminal: ${asCode(`gyre --resume ${header.id}`)}`,
   ].join("\n");
 }

@@ -6,12 +6,13 @@ import { call, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
 import type { Mcp, McpServerStatus } from "@gyre/tools/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Approvals, type Harness, openHarness } from "../harness/harness.ts";
+import { Spending } from "../harness/spending.ts";
 import { openStore, type Setup } from "../harness/setup.ts";
 import { FakeView } from "../testing/slash-commands.ts";
 import { drawBar } from "../text/markdown-text.ts";
 import { builtinCommands } from "./builtin.ts";
 import { KEY_GROUPS } from "./help.ts";
-import { contextParts, sumSpending } from "./usage.ts";
+import { contextParts } from "./usage.ts";
 
 let folder = "";
 let harness: Harness | undefined;
@@ -338,6 +339,28 @@ describe("/cost", () => {
     expect(view.output[0]).toContain("Since your last message: 820 tokens");
   });
 
+  it("counts summaries and side questions, and says what each was for", async () => {
+    const usage = { input: 1000, output: 10 };
+    const long = "word ".repeat(3000);
+    const view = await played({
+      script: [
+        ...[1, 2, 3].map(() => ({ parts: [long], usage })),
+        { parts: ["All that matters."], usage: { input: 20_000, output: 100 } },
+        { parts: ["Yes."], usage: { input: 300, output: 1 } },
+      ],
+    });
+    for (const text of ["one", "two", "three"]) await view.harness.prompt({ text });
+    await view.run("compact");
+    await view.harness.ask("Is it?", new AbortController().signal);
+    await view.run("cost");
+    const shown = view.output.at(-1) ?? "";
+    expect(shown).toContain("The session: 23,431 tokens");
+    expect(shown).toMatch(/\| answers \| 3,030 \|/);
+    expect(shown).toMatch(/\| summaries \| 20,100 \|/);
+    expect(shown).toMatch(/\| side questions \| 301 \|/);
+    expect(view.harness.agent.state.usage.totalTokens).toBe(23_431);
+  });
+
   it("keeps models apart, and what was said last from all", () => {
     const answer = (model: string, tokens: number): AssistantMessage => ({
       role: "assistant",
@@ -350,7 +373,9 @@ describe("/cost", () => {
       timestamp: 0,
     });
     const user = { role: "user", content: "Hi", timestamp: 0 } as const;
-    const { session, prompt, models } = sumSpending([user, answer("a", 1), user, answer("b", 2)]);
+    const spending = new Spending();
+    for (const each of [user, answer("a", 1), user, answer("b", 2)]) spending.addMessage(each);
+    const { session, prompt, models } = spending;
     expect([session.totalTokens, prompt.totalTokens]).toEqual([3, 2]);
     expect([...models].map(([name, { totalTokens }]) => [name, totalTokens])).toEqual([
       ["p/a", 1],

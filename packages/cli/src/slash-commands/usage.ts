@@ -1,7 +1,8 @@
-import { type AgentMessage, type ContextBreakdown, contextBreakdown } from "@gyre/agent";
-import { addUsage, totalTokens, type Usage } from "@gyre/ai";
-import { type CommandPart, text } from "../conversation/command.ts";
+import { type ContextBreakdown, contextBreakdown } from "@gyre/agent";
+import { totalTokens, type Usage } from "@gyre/ai";
+import { type Cell, type CommandPart, text } from "../conversation/command.ts";
 import { toLlmMessage } from "../conversation/user-command.ts";
+import type { Purpose } from "../harness/spending.ts";
 import { FREE_MARK } from "../text/markdown-text.ts";
 import { costText, formatCount, usageSentence } from "../text/usage-text.ts";
 import type { SlashCommand } from "./command-context.ts";
@@ -21,7 +22,12 @@ export const contextCommand: SlashCommand = {
   about: "show what the next request is made of",
   allowWhileRunning: true,
   run: (_rest, { harness }) => ({
-    show: contextParts(contextBreakdown(harness.agent.state, { convertMessage: toLlmMessage })),
+    show: contextParts(
+      contextBreakdown(harness.agent.state, {
+        convertMessage: toLlmMessage,
+        triggerTokens: harness.compactAt,
+      }),
+    ),
   }),
 };
 
@@ -59,54 +65,46 @@ function percent(part: number, whole: number): string {
   return `${share > 0 && share < 1 ? "<1" : Math.round(share)} %`;
 }
 
-/** What the answers of a conversation have used. */
-export interface Spending {
-  session: Usage;
-  /** Since the last message of the user. */
-  prompt: Usage;
-  /** By service/id, in the order in which they were asked first. */
-  models: ReadonlyMap<string, Usage>;
-}
+const PURPOSE_NAMES: Readonly<Record<Purpose, string>> = {
+  answers: "answers",
+  summaries: "summaries",
+  sideQuestions: "side questions",
+  subAgents: "sub-agents",
+};
 
-/** `/cost`: what the session and the last prompt have used, by model. */
+/** `/cost`: what the session and the last prompt have used, by purpose and by model. */
 export const costCommand: SlashCommand = {
   name: "cost",
   about: "show what this session has used",
   allowWhileRunning: true,
   run(_rest, { harness }) {
-    const { session, prompt, models } = sumSpending(harness.agent.state.messages);
-    const rows = [...models].map(([name, usage]) => [
-      { code: name },
-      formatCount(totalTokens(usage)),
-      costText(usage),
-      cacheText(usage),
-    ]);
-    const columns = ["model", "tokens", "cost", "from the cache"];
+    const { session, prompt, purposes, models } = harness.spending;
+    const kinds = [...purposes].map(([purpose, usage]) => [PURPOSE_NAMES[purpose], usage] as const);
+    const names = [...models].map(([code, usage]) => [{ code }, usage] as const);
     return {
       show: [
         text(`The session: ${usageSentence(session)}${cacheSentence(session)}`),
         text(`Since your last message: ${usageSentence(prompt)}${cacheSentence(prompt)}`),
-        ...(rows.length > 1 ? [{ type: "table", columns, rows } as const] : []),
+        ...tableOf("for", kinds),
+        ...tableOf("model", names),
       ],
     };
   },
 };
 
-/** What was used, by the answers of a transcript. */
-export function sumSpending(messages: readonly AgentMessage[]): Spending {
-  const models = new Map<string, Usage>();
-  let session: Usage = {};
-  let prompt: Usage = {};
-  for (const message of messages) {
-    if (message.role === "user") prompt = {};
-    if (message.role !== "assistant") continue;
-    const { provider, model, usage } = message;
-    const name = `${provider}/${model}`;
-    session = addUsage(session, usage);
-    prompt = addUsage(prompt, usage);
-    models.set(name, addUsage(models.get(name) ?? {}, usage));
-  }
-  return { session, prompt, models };
+/** A table of what each has used; nothing where there is but one. */
+function tableOf(
+  what: string,
+  used: Iterable<readonly [Cell, Usage]>,
+): Extract<CommandPart, { type: "table" }>[] {
+  const rows = [...used].map(([name, usage]) => [
+    name,
+    formatCount(totalTokens(usage)),
+    costText(usage),
+    cacheText(usage),
+  ]);
+  const columns = [what, "tokens", "cost", "from the cache"];
+  return rows.length > 1 ? [{ type: "table", columns, rows }] : [];
 }
 
 function cacheSentence(usage: Usage): string {

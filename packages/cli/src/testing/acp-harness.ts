@@ -1,3 +1,4 @@
+import { countTools, readSpending } from "../harness/spending.ts";
 import { Agent, type Middleware } from "@gyre/agent";
 import type { Model } from "@gyre/ai";
 import type { ScriptedModel } from "@gyre/ai/testing";
@@ -40,9 +41,10 @@ export async function scriptedHarness(
     workspace: toolset.env.workspace,
     ...(typeof approvals === "function" && { ask: approvals }),
   });
+  const spending = await readSpending(session, context);
   const agent = new Agent({
     protocol: script,
-    middleware: [guard],
+    middleware: [guard, countTools((payment) => spending.add(payment))],
     retry: { maxRetries: 0 },
     ...(limits && { limits }),
     ...(session && { sink: createJournal(session, context) }),
@@ -52,11 +54,16 @@ export async function scriptedHarness(
       messages: context?.messages ?? [],
     },
   });
+  agent.subscribe((event) => {
+    if (event.type === "message_end") spending.addMessage(event.message);
+  });
   const harness: Harness = {
     agent,
+    spending,
     toolset,
     session,
     denied: [],
+    compactAt: 160_000,
     start: async () => {},
     get model() {
       const { model } = agent.state;

@@ -11,7 +11,7 @@ import type {
   StopReason,
 } from "@agentclientprotocol/sdk";
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
-import { addUsage, toRecord, totalTokens, type Usage } from "@gyre/ai";
+import { toRecord, totalTokens } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
 import type { McpServerEntry } from "@gyre/tools/mcp";
@@ -66,7 +66,6 @@ export class AcpSession {
   readonly #forget: (() => void)[] = [];
   /** Settles when the prompts so far are answered. */
   #idle: Promise<unknown> = Promise.resolve();
-  #usage: Usage = {};
   #title: string | undefined;
 
   private constructor(
@@ -104,7 +103,6 @@ export class AcpSession {
         ...(mcpServers && { mcpServers }),
       });
       session = new AcpSession(harness, await folder.models(), options);
-      session.#usage = session.#past().reduce(addMessage, {});
       session.#title = await session.#storedTitle();
       return session;
     } catch (error) {
@@ -300,11 +298,7 @@ export class AcpSession {
     await this.#updates.event(event);
     switch (event.type) {
       case "message_end":
-        this.#usage = addMessage(this.#usage, event.message);
         return this.#sendUsage(event.message);
-      case "tool_execution_end":
-        if (event.result.usage) this.#usage = addUsage(this.#usage, event.result.usage);
-        return undefined;
       case "retry":
         return this.notice("info", `Trying again (${event.attempt}): ${event.errorMessage}`);
       case "fallback":
@@ -326,7 +320,7 @@ export class AcpSession {
     if (message?.role !== "assistant" || contextWindow === undefined) return;
     const used = totalTokens(message.usage);
     if (used === 0) return;
-    const { cost } = this.#usage;
+    const { cost } = this.#harness.spending.session;
     await this.#send({
       sessionUpdate: "usage_update",
       used,
@@ -420,10 +414,6 @@ export class AcpSession {
         return finalMessage?.stopReason === "length" ? "max_tokens" : "end_turn";
     }
   }
-}
-
-function addMessage(usage: Usage, message: AgentMessage): Usage {
-  return message.role === "assistant" ? addUsage(usage, message.usage) : usage;
 }
 
 function makeTitle({ content }: Extract<AgentMessage, { role: "user" }>): string | undefined {

@@ -37,6 +37,8 @@ interface Result {
   model?: string;
   turns: number;
   usage: object;
+  /** The same by what it was for: answers, summaries, sideQuestions, subAgents. */
+  spending?: object;
   durationMs: number;
   denied: readonly DeniedCall[];
 }
@@ -181,7 +183,7 @@ function createResult(
   error: Result["error"],
   durationMs: number,
 ): Result {
-  const { end, turns, usage } = outcome;
+  const { end, turns, usage, spending } = outcome;
   return {
     type: "result",
     ok: exitCode === EXIT.done,
@@ -195,6 +197,7 @@ function createResult(
     model: modelValue(model),
     turns,
     usage,
+    ...(spending && { spending }),
     durationMs: Math.round(durationMs),
     denied,
   };

@@ -97,13 +97,13 @@ export class TerminalConversation implements ConversationView {
   }
 
   get facts(): FooterFacts {
-    const { contextTokens, harness, usage } = this.controller;
+    const { contextTokens, harness } = this.controller;
     const { settings } = this.#options.setup();
     return {
-      ...(harness && { model: harness.model }),
+      ...(harness && { model: harness.model, compactAt: harness.compactAt }),
       thinking: harness?.agent.state.thinkingLevel ?? settings.thinking ?? "off",
       mode: harness?.mode ?? settings.mode ?? "ask",
-      usage,
+      usage: harness?.spending.session ?? {},
       ...(contextTokens !== undefined && { contextTokens }),
     };
   }

@@ -13,7 +13,8 @@ const facts = {
     output: 512,
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0.034 },
   },
-  contextTokens: 24_400,
+  contextTokens: 19_200,
+  compactAt: 160_000,
 } as const;
 
 const at = (columns: number): string => textOfRow(footerRow(facts, columns, NO_COLORS));
@@ -39,4 +40,10 @@ test("a price that is not known is not shown", () => {
 
 test("tokens are rounded for people", () => {
   expect([950, 4_210, 31_400, 1_234_000].map(formatTokens)).toEqual(["950", "4.2k", "31k", "1.2M"]);
+});
+
+test("the context is a share of what it is compacted at, not of the window", () => {
+  const model = { id: "m", contextWindow: 1_000_000 };
+  const row = footerRow({ ...facts, model, contextTokens: 80_000 }, 100, NO_COLORS);
+  expect(textOfRow(row)).toContain("50% of context");
 });

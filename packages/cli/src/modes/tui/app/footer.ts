@@ -12,13 +12,15 @@ const NEARLY_FULL = 80;
 
 /** The facts of the last row. */
 export interface FooterFacts {
-  model?: Pick<Model, "id" | "contextWindow">;
+  model?: Pick<Model, "id">;
   thinking: ThinkingLevel;
   mode: PermissionMode;
   /** Of the whole session. */
   usage: Usage;
   /** Tokens of the last request and its answer, with which the next request begins. */
   contextTokens?: number;
+  /** The tokens at which the context is compacted. */
+  compactAt?: number;
 }
 
 /** The last row: the model and its settings on the left, its usage on the right. */
@@ -43,11 +45,10 @@ function describeModel({ model, thinking, mode }: FooterFacts, theme: Theme): Sp
   return joinParts(parts, theme);
 }
 
-function describeUsage({ model, usage, contextTokens }: FooterFacts, theme: Theme): Span[] {
+function describeUsage({ usage, contextTokens, compactAt }: FooterFacts, theme: Theme): Span[] {
   const parts: Span[] = [];
-  const window = model?.contextWindow;
-  if (contextTokens !== undefined && window) {
-    const percent = Math.round((contextTokens / window) * PERCENT);
+  if (contextTokens !== undefined && compactAt !== undefined) {
+    const percent = Math.round((contextTokens / compactAt) * PERCENT);
     parts.push(span(`${percent}% of context`, percent >= NEARLY_FULL ? theme.warning : theme.dim));
   }
   if (usage.cost) parts.push(span(dollars(usage.cost.total), theme.dim));

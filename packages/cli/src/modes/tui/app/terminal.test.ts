@@ -525,7 +525,7 @@ it("rewinds files to where they were", async () => {
 
     ────────────────────────────────────────────────────────────────────────────────
     › Write two.
-    claude-sonnet-5-5 · full
+    claude-sonnet-5-5 · full                           $0.0008 · ↑200 ↓40 · cache 0%
     "
   `);
   expect(readFileSync(join(run.cwd, "a.txt"), "utf8")).toBe("one\n");
