@@ -9,8 +9,14 @@ import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { GitWatch } from "./git-watch.ts";
+import { moveCaches } from "../sandbox/caches.ts";
 import { protectedEntries, type PutAside, putAside } from "./quarantine.ts";
-import { noSandbox, type ProgramSpec, type SandboxPolicy } from "../sandbox/sandbox.ts";
+import {
+  noSandbox,
+  type ProgramSpec,
+  type Sandbox,
+  type SandboxPolicy,
+} from "../sandbox/sandbox.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { IN_GIT, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import {
@@ -61,8 +67,7 @@ export async function runShell(
     env: env.environment,
   };
   const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
-  const program =
-    sandbox === noSandbox ? plain : sandbox.wrap(plain, await createPolicy(env, options));
+  const program = await confine(env, options, sandbox, plain);
   // A command that has all rights of the user needs no git to use them.
   const watch = sandbox.kind === "none" ? undefined : watchGit(env);
   if (isJob && options.jobs) {
@@ -100,6 +105,20 @@ function watchGit(env: ToolEnv): GitWatch {
 
 function hasJobs({ jobs }: ShellOptions): boolean {
   return jobs?.list().some(({ end }) => end === undefined) ?? false;
+}
+
+/** The program in the sandbox, with the caches of package managers where it can write to them. */
+async function confine(
+  env: ToolEnv,
+  options: ShellOptions,
+  sandbox: Sandbox,
+  program: ProgramSpec,
+): Promise<ProgramSpec> {
+  if (sandbox === noSandbox) return program;
+  const policy = await createPolicy(env, options);
+  const { temporary } = sandbox;
+  const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
+  return sandbox.wrap({ ...program, env: { ...caches, ...program.env } }, policy);
 }
 
 async function startJob(

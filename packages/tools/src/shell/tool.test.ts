@@ -350,6 +350,35 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
     expect(await readFile(join(env.workspace.root, ".git/config"), "utf8")).toBe("x");
   });
 
+  it("writes the caches of package managers to its own /tmp", async () => {
+    const home = join(folder, "home");
+    await mkdir(join(home, ".npm"), { recursive: true });
+    env.environment = { ...env.environment, HOME: home };
+    const names = ["npm_config_cache", "GOCACHE", "PIP_CACHE_DIR", "UV_CACHE_DIR"];
+    const command = names.map((name) => `mkdir -p "$${name}/a" && echo "$${name}"`).join("; ");
+    const { stdout } = readDetails(await shell({ command }));
+    expect(stdout.trim().split("\n")).toEqual([
+      "/tmp/cache/npm",
+      "/tmp/cache/go-build",
+      "/tmp/cache/pip",
+      "/tmp/cache/uv",
+    ]);
+  });
+
+  it("installs a package with npm", async () => {
+    env.environment = { ...env.environment, HOME: "/root-is-read-only" };
+    const root = env.workspace.root;
+    await mkdir(join(root, "part"));
+    await writeFile(join(root, "part/package.json"), '{"name":"part","version":"1.0.0"}');
+    await writeFile(join(root, "package.json"), '{"name":"whole","version":"1.0.0"}');
+    const result = await shell({
+      command:
+        "npm pack --silent ./part && npm install --no-audit ./part-1.0.0.tgz && npm ci --no-audit",
+    });
+    expect(joinText(result)).toMatch(/^Exit code 0\./);
+    expect(await readFile(join(root, "node_modules/part/package.json"), "utf8")).toContain("part");
+  });
+
   it("reads what was too long to be shown", async () => {
     const first = joinText(await shell({ command: "seq 100000" }));
     const path = / all of it is in (\S+): read shows/.exec(first)?.[1] ?? "";
