@@ -139,8 +139,10 @@ function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOp
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
   const { network = false, environment = process.env, hidden = [], secret = [], tools } = options;
+  const { sandbox } = options;
   return {
     network,
+    unconfined: (typeof sandbox === "object" ? sandbox.kind : sandbox) === "none",
     hidden: [...secretPlaces(homedir(), environment), ...hidden, ...secret],
     // A job that cannot be asked about is of no use.
     ...((tools?.includes("jobs") ?? true) && { jobs }),

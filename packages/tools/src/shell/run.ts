@@ -35,12 +35,15 @@ import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
 
+/** The command is in the call: to repeat it says nothing more. */
+const SOURCE = { kind: "command", name: "shell" } as const;
+
 export interface ShellArguments {
   command: string;
   timeoutMs?: number;
   background?: unknown;
   cwd?: string;
-  unsandboxed?: { reason: string };
+  unsandboxed?: unknown;
 }
 
 /** Runs a command, or starts it as a job, and answers as the tool does. */
@@ -51,7 +54,6 @@ export async function runShell(
   signal: AbortSignal,
   onUpdate: (progress: AgentToolResult) => void,
 ): Promise<AgentToolResult> {
-  const { command } = args;
   const timeoutMs = within("timeoutMs", args.timeoutMs ?? SHELL_TIMEOUT_MS, {
     least: 1,
     most: SHELL_MAX_TIMEOUT_MS,
@@ -62,7 +64,7 @@ export async function runShell(
   }
   const cwd = await workingFolder(env, args.cwd);
   const plain: ProgramSpec = {
-    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", command],
+    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", args.command],
     cwd,
     env: env.environment,
   };
@@ -88,7 +90,7 @@ export async function runShell(
     const aside = await putAside(env, before);
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
     const emptied = watch && (await limitTemporary(env, sandbox));
-    return await shellResult(env, options, command, end, aside, emptied);
+    return await shellResult(env, options, end, aside, emptied);
   } finally {
     progress.stop();
   }
@@ -226,16 +228,15 @@ class Progress {
 async function shellResult(
   env: ToolEnv,
   { jobs }: ShellOptions,
-  command: string,
   end: ProgramEnd,
   aside: readonly PutAside[],
   emptied: string | undefined,
 ): Promise<AgentToolResult> {
   const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
   const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
-  const shownStderr = await shownOutput(env, command, stderr, forStderr);
+  const shownStderr = await shownOutput(env, stderr, forStderr);
   const forStdout = SHELL_MAX_BYTES - Math.min(stderr.bytes, forStderr);
-  const shownStdout = await shownOutput(env, command, stdout, forStdout);
+  const shownStdout = await shownOutput(env, stdout, forStdout);
   const parts: (string | TextContent)[] = [howEnded(end)];
   if (timedOut) {
     parts.push(
@@ -278,16 +279,14 @@ function inMemory({ head, tail, path }: CapturedOutput): string {
 /** A stream as the model is shown it: nothing, all, or beginning and end. */
 async function shownOutput(
   env: ToolEnv,
-  command: string,
   output: CapturedOutput,
   maxBytes: number,
 ): Promise<(string | TextContent)[]> {
   if (output.bytes === 0) return [];
-  const source = { kind: "command", name: command } as const;
   const head = sanitize(output.head);
   const tail = output.tail === "" ? head : sanitize(output.tail);
   const isShort = output.tail === "" && Buffer.byteLength(head) <= maxBytes;
-  if (isShort) return [fromSource(source, head.replace(/\n$/, ""))];
+  if (isShort) return [fromSource(SOURCE, head.replace(/\n$/, ""))];
 
   const first = firstBytes(head, Math.floor(maxBytes / 3));
   const last = lastBytes(tail, maxBytes - Buffer.byteLength(first));
@@ -303,9 +302,9 @@ async function shownOutput(
       ? `they are lost${lost}`
       : `all of it is in ${path}${lost}: read shows parts of it`;
   return [
-    fromSource(source, first.replace(/\n$/, "")),
+    fromSource(SOURCE, first.replace(/\n$/, "")),
     `[… ${amount} left out; ${where} …]`,
-    fromSource(source, last.replace(/\n$/, "")),
+    fromSource(SOURCE, last.replace(/\n$/, "")),
   ];
 }
 

@@ -125,6 +125,20 @@ describe.runIf(isPosix)("shell", () => {
     expect(durationMs).toBeGreaterThanOrEqual(0);
   });
 
+  it("does not repeat the command, which the call has", async () => {
+    const result = await shell({ command: 'echo out "of <this>" >&2; echo out' });
+    expect(joinText(result)).toContain('<source kind="command" name="shell" mark=');
+    expect(joinText(result)).not.toContain("echo");
+  });
+
+  it("describes a sandbox only where there is one", () => {
+    expect(shellTool(env, {}).description).toContain("In the sandbox only");
+    const { description, parameters } = shellTool(env, { unconfined: true });
+    expect(description).not.toMatch(/sandbox|network|private/);
+    expect(JSON.stringify(parameters)).not.toContain("sandbox");
+    expect(description).toContain("with the user's rights");
+  });
+
   it("says that there was no output", async () => {
     expect(joinText(await shell({ command: "true" }))).toBe("Exit code 0.\nNo output.");
   });
