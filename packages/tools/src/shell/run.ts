@@ -1,4 +1,5 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
@@ -31,6 +32,7 @@ import {
 } from "./tool.ts";
 import { counted, textResult, within } from "../text/text.ts";
 import { humanSize, listedName } from "../text/truncate.ts";
+import { hintAtSandbox } from "./sandbox-hint.ts";
 import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
@@ -89,8 +91,10 @@ export async function runShell(
     });
     const aside = await putAside(env, before);
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
-    const emptied = watch && (await limitTemporary(env, sandbox));
-    return await shellResult(env, options, end, aside, emptied);
+    const notes = watch
+      ? [hintAtSandbox(end, options.network ?? false), await limitTemporary(env, sandbox)]
+      : [];
+    return await shellResult(env, options, end, aside, notes);
   } finally {
     progress.stop();
   }
@@ -158,8 +162,12 @@ function isExecutable(path: string): boolean {
  */
 async function createPolicy(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
   const { root } = env.workspace;
+  const { writable = [] } = options;
+  for (const folder of writable) {
+    if (!existsSync(folder)) await mkdir(folder, { recursive: true });
+  }
   return {
-    writable: [root],
+    writable: [root, ...writable],
     readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
     hidden: options.hidden ?? [],
     network: options.network ?? false,
@@ -230,7 +238,7 @@ async function shellResult(
   { jobs }: ShellOptions,
   end: ProgramEnd,
   aside: readonly PutAside[],
-  emptied: string | undefined,
+  notes: readonly (string | undefined)[],
 ): Promise<AgentToolResult> {
   const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
   const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
@@ -253,7 +261,7 @@ async function shellResult(
       }`,
     );
   }
-  if (emptied !== undefined) parts.push(emptied);
+  for (const note of notes) if (note !== undefined) parts.push(note);
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
   parts.push(...shownStdout);
   if (shownStderr.length > 0) parts.push("stderr:", ...shownStderr);

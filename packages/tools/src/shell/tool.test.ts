@@ -393,6 +393,24 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
     expect(await readFile(join(root, "node_modules/part/package.json"), "utf8")).toContain("part");
   });
 
+  it("writes to folders that are named", async () => {
+    const writable = [join(folder, "more"), join(folder, "made/by it")];
+    await mkdir(join(folder, "more"));
+    const command = writable.map((path) => `echo 1 > '${path}/a'`).join(" && ");
+    expect(joinText(await shell({ command }, { writable }))).toBe("Exit code 0.\nNo output.");
+    for (const path of writable) expect(await readFile(join(path, "a"), "utf8")).toBe("1\n");
+  });
+
+  it("says that it may be why a command failed, and what to set", async () => {
+    const written = await shell({ command: "touch /usr/x" });
+    expect(joinText(written)).toMatch(/^Exit code 1\.\nThe sandbox .+ the setting `writable`\.\n/);
+    const asked = 'require("dns").lookup("a.test", (e) => { throw e })';
+    const connected = await shell({ command: `node -e '${asked}'` });
+    expect(joinText(connected)).toMatch(/^Exit code 1\.\nThe sandbox .+ the setting `network`\.\n/);
+    const worked = await shell({ command: "touch /usr/x; true" });
+    expect(joinText(worked)).not.toContain("The sandbox");
+  });
+
   it("reads what was too long to be shown", async () => {
     const first = joinText(await shell({ command: "seq 100000" }));
     const path = / all of it is in (\S+): read shows/.exec(first)?.[1] ?? "";

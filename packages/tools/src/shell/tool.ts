@@ -33,6 +33,8 @@ export interface ShellOptions {
   jobs?: JobTable;
   /** Places that commands may not read, absolute. */
   hidden?: readonly string[];
+  /** Further folders that commands may change, absolute. One that is missing is made. */
+  writable?: readonly string[];
   /** There is no sandbox, because the user chose so: none is described. Default false. */
   unconfined?: boolean;
 }
