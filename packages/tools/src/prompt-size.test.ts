@@ -28,7 +28,8 @@ afterEach(async () => {
 
 async function open(options: Partial<ToolsetOptions>): Promise<readonly AgentTool[]> {
   const stateFolder = join(folder, "state");
-  tools = await openToolset({ root: folder, sandbox: "none", stateFolder, ...options });
+  // With a sandbox, which is described; it is tried out when a program is started.
+  tools = await openToolset({ root: folder, sandbox: "any", stateFolder, ...options });
   return tools.registry.list();
 }
 

@@ -37,6 +37,8 @@ export interface ToolsetOptions extends ToolOptions {
   sandbox?: NonNullable<SandboxOptions["kind"]> | Sandbox;
   /** Whether commands reach the network. Default false. */
   network?: boolean;
+  /** Further folders that commands may change, absolute. One that is missing is made. */
+  writable?: readonly string[];
   /** Further places that tools may not change; see `WorkspaceOptions`. */
   readOnly?: readonly string[];
   /**
@@ -146,8 +148,11 @@ function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOp
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
   const { network = false, environment = process.env, hidden = [], secret = [], tools } = options;
+  const { sandbox, writable } = options;
   return {
     network,
+    ...(writable && { writable }),
+    unconfined: (typeof sandbox === "object" ? sandbox.kind : sandbox) === "none",
     hidden: [...secretPlaces(homedir(), environment), ...hidden, ...secret],
     // A job that cannot be asked about is of no use.
     ...((tools?.includes("jobs") ?? true) && { jobs }),

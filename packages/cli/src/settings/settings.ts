@@ -23,6 +23,8 @@ export interface Settings {
   sandbox?: "auto" | "none";
   /** Whether commands reach the network. */
   network?: boolean;
+  /** Folders outside of the project that commands may change; absolute once loaded. */
+  writable?: readonly string[];
   maxTurns?: number;
   /** US dollars. */
   maxCost?: number;

@@ -241,6 +241,11 @@ const allHooks: Setting<Readonly<Record<string, unknown>>>["add"] = (earlier, la
     ]),
   );
 
+/** A path as it is used: `~/` is the home folder. */
+function ownPath(path: string, folder: string, home: string): string {
+  return path.startsWith("~/") ? join(home, path.slice(1)) : resolve(folder, path);
+}
+
 /** A path as it is used. Any other name is a package that is installed for the file's folder. */
 function pluginPath(name: string, folder: string, home: string): string {
   if (name.startsWith("~/")) return join(home, name.slice(1));
@@ -341,6 +346,16 @@ export const SETTINGS: {
       not: "true",
       why: "What commands can read, they could send anywhere.",
       allows: (value) => !value,
+    },
+  },
+  writable: {
+    kind: TEXTS,
+    about: "Folders outside of the project that commands in the sandbox may change.",
+    otherwise: "none",
+    from: (paths, folder, home) => paths.map((path) => ownPath(path, folder, home)),
+    project: {
+      why: "The sandbox keeps what is outside of the project safe from it.",
+      allows: () => false,
     },
   },
   maxTurns: {
@@ -451,8 +466,7 @@ export const SETTINGS: {
     otherwise: "none",
     env: "GYRE_LOG",
     flag: "log",
-    from: (path, folder, home) =>
-      path.startsWith("~/") ? join(home, path.slice(1)) : resolve(folder, path),
+    from: ownPath,
     project: {
       why: "A path, or a link in the project, could lead to any file of yours.",
       allows: () => false,

@@ -32,9 +32,21 @@ export function reindents(pairs: readonly IndentPair[]): Reindent[] {
   });
   for (const kind of [tabs, shift, both]) {
     const fitting = kind.filter((reindent) => reindent !== undefined);
-    if (fitting.length > 0) return fitting;
+    if (fitting.length > 0) return fitting.map((reindent) => knownFirst(pairs, reindent));
   }
   return [];
+}
+
+/**
+ * An indent of the old text is what the file has for it, and unclear where that differs: in a
+ * file with tabs, spaces may be the content of a text over several lines.
+ */
+function knownFirst(pairs: readonly IndentPair[], reindent: Reindent): Reindent {
+  const known = new Map<string, string | undefined>();
+  for (const { old, file } of pairs) {
+    known.set(old, !known.has(old) || known.get(old) === file ? file : undefined);
+  }
+  return (indent) => (known.has(indent) ? known.get(indent) : reindent(indent));
 }
 
 /** The line with its indent as `reindent` has it. Blank lines have none. */

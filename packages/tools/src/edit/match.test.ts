@@ -152,6 +152,27 @@ describe("line numbers", () => {
 
 describe("indentation", () => {
   const tabs = "f() {\n\tif (a) {\n\t\tb();\n\t}\n}\n";
+
+  describe("in a file with tabs that has spaces in a template literal", () => {
+    const file = "\ta = `\n  text\n`;\n\tb();\n";
+    const old = "  a = `\n  text\n`;\n  b();\n";
+
+    test.each([
+      [
+        "a line of the literal",
+        "  a = `\n  text 2\n`;\n  b();\n",
+        "\ta = `\n  text 2\n`;\n\tb();\n",
+      ],
+      ["a line outside of it", "  a = `\n  text\n`;\n  c();\n", "\ta = `\n  text\n`;\n\tc();\n"],
+    ])("keeps the indentation of %s", (_, next, result) => {
+      expect(make(file, old, next)).toEqual({ content: result, tolerance: "indentation" });
+    });
+
+    test("does not guess that of a new line", () => {
+      const newText = "  a = `\n  text\n  more\n`;\n  b();\n";
+      expect(catchFault(file, { oldText: old, newText }).code).toBe("unclear");
+    });
+  });
   const rows: Row[] = [
     [
       "dropped",

@@ -409,7 +409,10 @@ function byIndent(
   const rewriting = createRewriting(file, edit, place);
   const clean = trailingAs(rewriting.pieces, rewriting.old);
   const replacements = reindents(pairs).map((reindent) =>
-    rewrite({ ...rewriting, adapt: (line) => reindented(clean(line), reindent) }),
+    rewrite({
+      ...rewriting,
+      adapt: (line, before) => keepIndent(clean(line), before) ?? reindented(clean(line), reindent),
+    }),
   );
   const [replacement] = replacements;
   if (replacement === undefined || replacements.some((other) => other !== replacement)) {
@@ -421,6 +424,17 @@ function byIndent(
     );
   }
   return { type: "found", match: { ...place, replacement, tolerance: "indentation" } };
+}
+
+/** A line that is indented as the one in its place keeps what the file has there. */
+function keepIndent(
+  line: string,
+  before: { old: string; file: string } | undefined,
+): string | undefined {
+  const indent = readIndent(line);
+  if (!before || indent !== readIndent(before.old) || indent.length === line.length)
+    return undefined;
+  return readIndent(before.file) + line.slice(indent.length);
 }
 
 interface IndentPlace extends Place {

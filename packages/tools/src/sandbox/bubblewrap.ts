@@ -31,6 +31,9 @@ const KEPT_FOR_NETWORK = ["/run/systemd/resolve", "/run/NetworkManager/resolv.co
 /** Settings of the kernel: root's files also for a root without capabilities. */
 const KERNEL_SETTINGS = ["/proc/sys", "/proc/sysrq-trigger", "/proc/mtrr"];
 
+/** As programs see it. */
+const TEMPORARY = "/tmp";
+
 const NAMESPACES = [
   "--unshare-user",
   // Inside of a namespace of its own a program would have capabilities again.
@@ -53,6 +56,7 @@ interface Mount {
 export function bubblewrapSandbox(command: string): Sandbox {
   return {
     kind: "bubblewrap",
+    temporary: TEMPORARY,
     wrap: (program, policy) => ({
       argv: [command, ...bubblewrapArguments(program, policy)],
       cwd: "/",
@@ -77,7 +81,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     ...socketMounts(places),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
-  const environment = { ...program.env, TMPDIR: "/tmp" };
+  const environment = { ...program.env, TMPDIR: TEMPORARY };
   return [
     "--die-with-parent",
     // Without a terminal of its own it could type into ours.

@@ -40,6 +40,8 @@ export interface Sandbox {
   kind: "bubblewrap" | "seatbelt" | "none";
   /** Of `none` in the place of one that could not be had: why, and what helps. */
   missing?: string;
+  /** The folder for temporary files that programs have of their own, as they see it. */
+  temporary?: string;
   /**
    * The program as it has to be started to be confined so. Throws where it cannot be:
    * the program is then not to be started at all.

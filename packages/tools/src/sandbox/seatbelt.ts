@@ -41,6 +41,7 @@ const NETWORK = `(allow network*)
 export function seatbeltSandbox(temporary: string): Sandbox {
   return {
     kind: "seatbelt",
+    temporary,
     wrap: (program, policy) => {
       const profile = seatbeltProfile({ ...policy, writable: [...policy.writable, temporary] });
       return {

@@ -1,4 +1,5 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
@@ -9,8 +10,14 @@ import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { GitWatch } from "./git-watch.ts";
+import { moveCaches } from "../sandbox/caches.ts";
 import { protectedEntries, type PutAside, putAside } from "./quarantine.ts";
-import { noSandbox, type ProgramSpec, type SandboxPolicy } from "../sandbox/sandbox.ts";
+import {
+  noSandbox,
+  type ProgramSpec,
+  type Sandbox,
+  type SandboxPolicy,
+} from "../sandbox/sandbox.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { IN_GIT, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import {
@@ -25,16 +32,20 @@ import {
 } from "./tool.ts";
 import { counted, textResult, within } from "../text/text.ts";
 import { humanSize, listedName } from "../text/truncate.ts";
+import { hintAtSandbox } from "./sandbox-hint.ts";
 import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
+
+/** The command is in the call: to repeat it says nothing more. */
+const SOURCE = { kind: "command", name: "shell" } as const;
 
 export interface ShellArguments {
   command: string;
   timeoutMs?: number;
   background?: unknown;
   cwd?: string;
-  unsandboxed?: { reason: string };
+  unsandboxed?: unknown;
 }
 
 /** Runs a command, or starts it as a job, and answers as the tool does. */
@@ -45,7 +56,6 @@ export async function runShell(
   signal: AbortSignal,
   onUpdate: (progress: AgentToolResult) => void,
 ): Promise<AgentToolResult> {
-  const { command } = args;
   const timeoutMs = within("timeoutMs", args.timeoutMs ?? SHELL_TIMEOUT_MS, {
     least: 1,
     most: SHELL_MAX_TIMEOUT_MS,
@@ -56,13 +66,12 @@ export async function runShell(
   }
   const cwd = await workingFolder(env, args.cwd);
   const plain: ProgramSpec = {
-    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", command],
+    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", args.command],
     cwd,
     env: env.environment,
   };
   const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
-  const program =
-    sandbox === noSandbox ? plain : sandbox.wrap(plain, await createPolicy(env, options));
+  const program = await confine(env, options, sandbox, plain);
   // A command that has all rights of the user needs no git to use them.
   const watch = sandbox.kind === "none" ? undefined : watchGit(env);
   if (isJob && options.jobs) {
@@ -82,8 +91,10 @@ export async function runShell(
     });
     const aside = await putAside(env, before);
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
-    const emptied = watch && (await limitTemporary(env, sandbox));
-    return await shellResult(env, options, command, end, aside, emptied);
+    const notes = watch
+      ? [hintAtSandbox(end, options.network ?? false), await limitTemporary(env, sandbox)]
+      : [];
+    return await shellResult(env, options, end, aside, notes);
   } finally {
     progress.stop();
   }
@@ -100,6 +111,20 @@ function watchGit(env: ToolEnv): GitWatch {
 
 function hasJobs({ jobs }: ShellOptions): boolean {
   return jobs?.list().some(({ end }) => end === undefined) ?? false;
+}
+
+/** The program in the sandbox, with the caches of package managers where it can write to them. */
+async function confine(
+  env: ToolEnv,
+  options: ShellOptions,
+  sandbox: Sandbox,
+  program: ProgramSpec,
+): Promise<ProgramSpec> {
+  if (sandbox === noSandbox) return program;
+  const policy = await createPolicy(env, options);
+  const { temporary } = sandbox;
+  const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
+  return sandbox.wrap({ ...program, env: { ...caches, ...program.env } }, policy);
 }
 
 async function startJob(
@@ -137,8 +162,12 @@ function isExecutable(path: string): boolean {
  */
 async function createPolicy(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
   const { root } = env.workspace;
+  const { writable = [] } = options;
+  for (const folder of writable) {
+    if (!existsSync(folder)) await mkdir(folder, { recursive: true });
+  }
   return {
-    writable: [root],
+    writable: [root, ...writable],
     readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
     hidden: options.hidden ?? [],
     network: options.network ?? false,
@@ -207,16 +236,15 @@ class Progress {
 async function shellResult(
   env: ToolEnv,
   { jobs }: ShellOptions,
-  command: string,
   end: ProgramEnd,
   aside: readonly PutAside[],
-  emptied: string | undefined,
+  notes: readonly (string | undefined)[],
 ): Promise<AgentToolResult> {
   const { stdout, stderr, exitCode, durationMs, timedOut, aborted } = end;
   const forStderr = Math.max(SHELL_STDERR_BYTES, SHELL_MAX_BYTES - stdout.bytes);
-  const shownStderr = await shownOutput(env, command, stderr, forStderr);
+  const shownStderr = await shownOutput(env, stderr, forStderr);
   const forStdout = SHELL_MAX_BYTES - Math.min(stderr.bytes, forStderr);
-  const shownStdout = await shownOutput(env, command, stdout, forStdout);
+  const shownStdout = await shownOutput(env, stdout, forStdout);
   const parts: (string | TextContent)[] = [howEnded(end)];
   if (timedOut) {
     parts.push(
@@ -233,7 +261,7 @@ async function shellResult(
       }`,
     );
   }
-  if (emptied !== undefined) parts.push(emptied);
+  for (const note of notes) if (note !== undefined) parts.push(note);
   if (end.left) parts.push(`Could not be ended: ${end.left.join(", ")}.`);
   parts.push(...shownStdout);
   if (shownStderr.length > 0) parts.push("stderr:", ...shownStderr);
@@ -259,16 +287,14 @@ function inMemory({ head, tail, path }: CapturedOutput): string {
 /** A stream as the model is shown it: nothing, all, or beginning and end. */
 async function shownOutput(
   env: ToolEnv,
-  command: string,
   output: CapturedOutput,
   maxBytes: number,
 ): Promise<(string | TextContent)[]> {
   if (output.bytes === 0) return [];
-  const source = { kind: "command", name: command } as const;
   const head = sanitize(output.head);
   const tail = output.tail === "" ? head : sanitize(output.tail);
   const isShort = output.tail === "" && Buffer.byteLength(head) <= maxBytes;
-  if (isShort) return [fromSource(source, head.replace(/\n$/, ""))];
+  if (isShort) return [fromSource(SOURCE, head.replace(/\n$/, ""))];
 
   const first = firstBytes(head, Math.floor(maxBytes / 3));
   const last = lastBytes(tail, maxBytes - Buffer.byteLength(first));
@@ -284,9 +310,9 @@ async function shownOutput(
       ? `they are lost${lost}`
       : `all of it is in ${path}${lost}: read shows parts of it`;
   return [
-    fromSource(source, first.replace(/\n$/, "")),
+    fromSource(SOURCE, first.replace(/\n$/, "")),
     `[… ${amount} left out; ${where} …]`,
-    fromSource(source, last.replace(/\n$/, "")),
+    fromSource(SOURCE, last.replace(/\n$/, "")),
   ];
 }
 

@@ -125,6 +125,20 @@ describe.runIf(isPosix)("shell", () => {
     expect(durationMs).toBeGreaterThanOrEqual(0);
   });
 
+  it("does not repeat the command, which the call has", async () => {
+    const result = await shell({ command: 'echo out "of <this>" >&2; echo out' });
+    expect(joinText(result)).toContain('<source kind="command" name="shell" mark=');
+    expect(joinText(result)).not.toContain("echo");
+  });
+
+  it("describes a sandbox only where there is one", () => {
+    expect(shellTool(env, {}).description).toContain("In the sandbox only");
+    const { description, parameters } = shellTool(env, { unconfined: true });
+    expect(description).not.toMatch(/sandbox|network|private/);
+    expect(JSON.stringify(parameters)).not.toContain("sandbox");
+    expect(description).toContain("with the user's rights");
+  });
+
   it("says that there was no output", async () => {
     expect(joinText(await shell({ command: "true" }))).toBe("Exit code 0.\nNo output.");
   });
@@ -348,6 +362,53 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
     // It has a /tmp of its own.
     await expect(stat(join(folder, "b"))).rejects.toThrow("ENOENT");
     expect(await readFile(join(env.workspace.root, ".git/config"), "utf8")).toBe("x");
+  });
+
+  it("writes the caches of package managers to its own /tmp", async () => {
+    const home = join(folder, "home");
+    await mkdir(join(home, ".npm"), { recursive: true });
+    env.environment = { ...env.environment, HOME: home };
+    const names = ["npm_config_cache", "GOCACHE", "PIP_CACHE_DIR", "UV_CACHE_DIR"];
+    const command = names.map((name) => `mkdir -p "$${name}/a" && echo "$${name}"`).join("; ");
+    const { stdout } = readDetails(await shell({ command }));
+    expect(stdout.trim().split("\n")).toEqual([
+      "/tmp/cache/npm",
+      "/tmp/cache/go-build",
+      "/tmp/cache/pip",
+      "/tmp/cache/uv",
+    ]);
+  });
+
+  it("installs a package with npm", async () => {
+    env.environment = { ...env.environment, HOME: "/root-is-read-only" };
+    const root = env.workspace.root;
+    await mkdir(join(root, "part"));
+    await writeFile(join(root, "part/package.json"), '{"name":"part","version":"1.0.0"}');
+    await writeFile(join(root, "package.json"), '{"name":"whole","version":"1.0.0"}');
+    const result = await shell({
+      command:
+        "npm pack --silent ./part && npm install --no-audit ./part-1.0.0.tgz && npm ci --no-audit",
+    });
+    expect(joinText(result)).toMatch(/^Exit code 0\./);
+    expect(await readFile(join(root, "node_modules/part/package.json"), "utf8")).toContain("part");
+  });
+
+  it("writes to folders that are named", async () => {
+    const writable = [join(folder, "more"), join(folder, "made/by it")];
+    await mkdir(join(folder, "more"));
+    const command = writable.map((path) => `echo 1 > '${path}/a'`).join(" && ");
+    expect(joinText(await shell({ command }, { writable }))).toBe("Exit code 0.\nNo output.");
+    for (const path of writable) expect(await readFile(join(path, "a"), "utf8")).toBe("1\n");
+  });
+
+  it("says that it may be why a command failed, and what to set", async () => {
+    const written = await shell({ command: "touch /usr/x" });
+    expect(joinText(written)).toMatch(/^Exit code 1\.\nThe sandbox .+ the setting `writable`\.\n/);
+    const asked = 'require("dns").lookup("a.test", (e) => { throw e })';
+    const connected = await shell({ command: `node -e '${asked}'` });
+    expect(joinText(connected)).toMatch(/^Exit code 1\.\nThe sandbox .+ the setting `network`\.\n/);
+    const worked = await shell({ command: "touch /usr/x; true" });
+    expect(joinText(worked)).not.toContain("The sandbox");
   });
 
   it("reads what was too long to be shown", async () => {

@@ -33,6 +33,10 @@ export interface ShellOptions {
   jobs?: JobTable;
   /** Places that commands may not read, absolute. */
   hidden?: readonly string[];
+  /** Further folders that commands may change, absolute. One that is missing is made. */
+  writable?: readonly string[];
+  /** There is no sandbox, because the user chose so: none is described. Default false. */
+  unconfined?: boolean;
 }
 
 /** What an application gets to know of a command. */
@@ -54,6 +58,9 @@ const properties = {
   },
   description: { type: "string", description: "Purpose, in a few words" },
   cwd: { type: "string" },
+} as const;
+
+const unsandboxed = {
   unsandboxed: {
     type: "object",
     properties: { reason: { type: "string", description: "Shown to the user" } },
@@ -62,8 +69,7 @@ const properties = {
   },
 } as const;
 
-const propertiesWithJobs = {
-  ...properties,
+const background = {
   background: {
     type: "boolean",
     description: "Return a job id at once, without a time limit; see jobs",
@@ -76,12 +82,15 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     label: "Shell",
     description:
       "Run a bash command in the workspace, without stdin. What it starts ends with it" +
-      `${options.jobs ? "; use background for servers" : ""}. In the sandbox only the workspace ` +
-      `and /tmp${env.temporary ? " (private, empty on resume)" : ""} are writable${options.network ? "" : ", and there is no network"}. ` +
+      `${options.jobs ? "; use background for servers" : ""}. ${describeRights(env, options)} ` +
       "Long output is cut in the middle; a file keeps all of it.",
     parameters: {
       type: "object",
-      properties: options.jobs ? propertiesWithJobs : properties,
+      properties: {
+        ...properties,
+        ...(!options.unconfined && unsandboxed),
+        ...(options.jobs && background),
+      },
       required: ["command"],
     } as const,
     timeoutMs: SHELL_MAX_TIMEOUT_MS + SETTLE_MS,
@@ -110,6 +119,14 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
       };
     },
   });
+}
+
+function describeRights({ temporary }: ToolEnv, { unconfined, network }: ShellOptions): string {
+  if (unconfined) return "It runs with the user's rights.";
+  return (
+    `In the sandbox only the workspace and /tmp${temporary ? " (private, empty on resume)" : ""} ` +
+    `are writable${network ? "" : ", and there is no network"}.`
+  );
 }
 
 function shownCommand(command: string): string {

@@ -67,9 +67,7 @@ function jobResult(jobs: JobTable, id: string): ReturnType<typeof textResult> {
     const where = paths.length > 0 ? ` All of it is in ${paths.join(" and ")}.` : "";
     parts.push(`[${counted(leftOut, "character")} before this left out.${where}]`);
   }
-  parts.push(
-    shown === "" ? "Nothing new." : fromSource({ kind: "command", name: job.command }, shown),
-  );
+  parts.push(shown === "" ? "Nothing new." : fromSource({ kind: "command", name: job.id }, shown));
   return textResult(parts, { job, output: text });
 }
 
