@@ -85,15 +85,15 @@ export const costCommand: SlashCommand = {
       show: [
         text(`The session: ${usageSentence(session)}${cacheSentence(session)}`),
         text(`Since your last message: ${usageSentence(prompt)}${cacheSentence(prompt)}`),
-        ...tableOf("for", kinds),
-        ...tableOf("model", names),
+        ...formatTable("for", kinds),
+        ...formatTable("model", names),
       ],
     };
   },
 };
 
 /** A table of what each has used; nothing where there is but one. */
-function tableOf(
+function formatTable(
   what: string,
   used: Iterable<readonly [Cell, Usage]>,
 ): Extract<CommandPart, { type: "table" }>[] {
