@@ -3,7 +3,7 @@ import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readMcpServers } from "@gyre/tools/mcp";
-import { findCommandFiles, type ProjectCommand } from "./command-files.ts";
+import { findCommandFiles, type ProjectCommand } from "../core/command-files.ts";
 import { parseHooks } from "./hooks.ts";
 import {
   findPackage,
