@@ -1,6 +1,6 @@
 import { systemClock } from "@gyre/ai";
 import { call, callAll, scriptedModel, type ScriptPart } from "@gyre/ai/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { errorResult } from "./tool-execution.ts";
 import { approval, type Middleware, type ToolInvocation } from "../contract/middleware.ts";
@@ -1140,6 +1140,30 @@ describe("R21: abort among tools", () => {
       "turn_end toolUse x#c1 x#c2",
       "agent_end aborted",
     ]);
+  });
+
+  it("R21: an abort in middleware starts no tool, though the middleware goes on", async () => {
+    const execute = vi.fn(() => "did it");
+    const { done, abort } = start({
+      script: calling(["x", {}, "c1"]),
+      tools: [tool("x", execute)],
+      config: {
+        middleware: [
+          {
+            tool(_call, next) {
+              abort();
+              return next();
+            },
+          },
+        ],
+      },
+    });
+    expect(afterAnswer((await done).lines)).toEqual([
+      ...ran("x#c1", abortedBefore("x")),
+      "turn_end toolUse x#c1",
+      "agent_end aborted",
+    ]);
+    expect(execute).not.toHaveBeenCalled();
   });
 
   it("R21: an abort that a tool makes itself lets it finish, and starts no other", async () => {
