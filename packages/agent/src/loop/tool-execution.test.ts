@@ -1107,6 +1107,31 @@ describe("R21: abort among tools", () => {
     expect((await done).lines[8]).toBe(`tool_end x#c1 ${abortedWhile("x")}`);
   });
 
+  it("R14: a tool that was left behind reports no progress any more", async () => {
+    let report = (): void => {};
+    const { clock, done, abort, recorder } = start({
+      script: calling(["deaf", {}, "c1"], ["slow", {}, "c2"]),
+      tools: [
+        {
+          ...tool("deaf", (_args, { update }) => {
+            report = () => update(text("late"));
+            return never();
+          }),
+          abortGraceMs: 10,
+          concurrent: true,
+        },
+        { ...tool("slow", () => never()), abortGraceMs: 1_000, concurrent: true },
+      ],
+    });
+    await clock.advance(5);
+    abort();
+    await clock.advance(20);
+    report();
+    await clock.advance(1_000);
+    await done;
+    expect(recorder.only("tool_execution_update")).toEqual([]);
+  });
+
   it("R21: the grace time is the config's, or the tool's own", async () => {
     for (const [config, more, ms] of [
       [{ abortGraceMs: 50 }, {}, 50],
