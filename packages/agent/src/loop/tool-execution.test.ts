@@ -1168,7 +1168,7 @@ describe("R21: abort among tools", () => {
   });
 
   it("R21: an abort in middleware starts no tool, though the middleware goes on", async () => {
-    const execute = vi.fn(() => "did it");
+    const execute = vi.fn<() => string>(() => "did it");
     const { done, abort } = start({
       script: calling(["x", {}, "c1"]),
       tools: [tool("x", execute)],
