@@ -1261,6 +1261,25 @@ describe("R21: abort among tools", () => {
   });
 });
 
+it("R21: a response of many instant deltas lets timers fire on the way", async () => {
+  const script = scriptedModel([Array.from({ length: 1_000 }, () => "x ")]);
+  let updates = 0;
+  let firedAt = Infinity;
+  const { end } = await play({
+    streamFn: script.stream,
+    clock: systemClock,
+    onEvent: ({ type }) => {
+      if (type !== "message_update") return;
+      if (updates++ === 0) setTimeout(() => (firedAt = updates), 0);
+      const until = performance.now() + 0.1;
+      while (performance.now() < until);
+    },
+  });
+  expect(end.stop).toBe("done");
+  expect(updates).toBeGreaterThan(500);
+  expect(firedAt).toBeLessThan(updates);
+});
+
 it("R21: a message of many instant calls lets timers fire on the way", async () => {
   const script = scriptedModel([Array.from({ length: 500 }, () => call("x")), "Done"]);
   let begun = false;
