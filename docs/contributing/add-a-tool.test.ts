@@ -105,10 +105,10 @@ it("is a call with a kind, a title and a place for editors", async () => {
   const { createCallView } = (await load(
     "cli/src/modes/acp/tool-call.ts",
   )) as typeof import("../../packages/cli/src/modes/acp/tool-call.ts");
-  expect(createCallView("append", args, "/work")).toEqual({
+  expect(createCallView("append", args, "/tea")).toEqual({
     kind: "edit",
     title: "Append to `tea.txt`",
-    locations: [{ path: "/work/tea.txt" }],
+    locations: [{ path: "/tea/tea.txt" }],
   });
 });
 

@@ -15,7 +15,7 @@ function header({ command, output }: Ran): string {
 }
 
 describe("a prompt of an early version", () => {
-  it("is told apart from the output of commands, whatever both say", () => {
+  it("is distinguished from the output of commands, whatever both say", () => {
     const word = fc.oneof(
       fc.string({ unit: "grapheme" }),
       fc.constantFrom("\n\n", "a\n\nb", header(RAN), `\n\n${header(RAN)}`),

@@ -127,7 +127,7 @@ describe("messages", () => {
     expect(decode(message([], "")).messages).toEqual([["", undefined, "event"]]);
   });
 
-  test("of exceptions and errors are told apart", () => {
+  test("of exceptions and errors are distinguished", () => {
     const exception = message(
       [...text(":message-type", "exception"), ...text(":exception-type", "throttlingException")],
       '{"message":"Too fast"}',

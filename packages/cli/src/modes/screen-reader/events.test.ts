@@ -94,7 +94,7 @@ describe("what is written of events", () => {
     ]);
   });
 
-  it("calls that run at once are told apart when they end", () => {
+  it("calls that run at once are distinguished when they end", () => {
     expect(
       render(started("1", "a.ts"), started("2", "b.ts"), ended("2", "x"), ended("1", "y")),
     ).toEqual([

@@ -110,7 +110,7 @@ async function play(setup: Setup): Promise<Playing & { result: AgentToolResult; 
 const give = (args: Record<string, unknown> = {}): ReturnType<typeof call> =>
   call("task", { description: "Look", prompt: "Find it", ...args });
 
-/** Several tasks at once, told apart by their prompts. */
+/** Several tasks at once, distinguished by their prompts. */
 const giveAll = (count: number): ScriptPart[] =>
   callAll(
     Array.from({ length: count }, (_, n) => [
