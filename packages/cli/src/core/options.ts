@@ -136,6 +136,16 @@ export const OPTIONS = {
     about: "the address to listen on, 127.0.0.1 by default: this machine alone",
   },
   "tcp-port": { type: "string", value: "N", about: "another port, for plain TCP" },
+  "health-port": {
+    type: "string",
+    value: "N",
+    about: "another port, for /healthz alone, which answers while the server is busy",
+  },
+  "health-limit": {
+    type: "string",
+    value: "SECONDS",
+    about: "how long the server may be busy before /healthz there answers 503, 10 by default",
+  },
   listen: {
     type: "string",
     multiple: true,
@@ -209,6 +219,8 @@ export const PORT_OPTIONS = [
   "port",
   "host",
   "tcp-port",
+  "health-port",
+  "health-limit",
   "listen",
   "token-file",
   "allow-host",

@@ -9,6 +9,7 @@ import {
   Metrics,
 } from "@gyre/protocol/node";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
+import { listenHealth } from "./health.ts";
 import type { ServeLog } from "./log.ts";
 import type { ListenerPlace, ServePlace } from "./options.ts";
 
@@ -31,6 +32,8 @@ export interface Listeners {
   readonly http: HttpListener;
   /** Those that `--tcp-port` and `--listen` ask for. */
   readonly others: readonly Listener[];
+  /** What `--health-port` asks for. It is closed by itself: it answers while the others drain. */
+  readonly health?: Listener;
   readonly metrics: Metrics;
   /** Accepts no more connections. Settles when all have ended; after `graceMs` they are cut off. */
   close(graceMs: number): Promise<void>;
@@ -64,6 +67,7 @@ export async function openListeners(options: ListenersOptions): Promise<Listener
   );
   log.info({ event: "listen", transport: "http", url: http.url });
   const others: Listener[] = [];
+  let health: Listener | undefined;
   const close = async (graceMs: number): Promise<void> => {
     await Promise.all([http, ...others].map((listener) => listener.close({ graceMs })));
   };
@@ -76,11 +80,18 @@ export async function openListeners(options: ListenersOptions): Promise<Listener
       others.push(listener);
       log.info({ event: "listen", transport, url: listener.url });
     }
+    if (place.health) {
+      const { port: healthPort, limitMs } = place.health;
+      health = await withPlainError({ option: "health-port", host, port: healthPort }, () =>
+        listenHealth({ host, port: healthPort, limitMs, onError }),
+      );
+      log.info({ event: "listen", transport: "health", url: health.url });
+    }
   } catch (error) {
     await close(0);
     throw error;
   }
-  return { http, others, metrics, close };
+  return { http, others, metrics, close, ...(health && { health }) };
 }
 
 /** Logs every rejected connection, at whichever listener. */
@@ -100,7 +111,7 @@ class LoggedMetrics extends Metrics {
 
 /** What a message says of a place that cannot be listened on. */
 interface NamedPlace {
-  option: ListenerPlace["option"] | "port";
+  option: ListenerPlace["option"] | "port" | "health-port";
   /** A URL that has no port: what stands after its scheme. */
   path?: string;
   host?: string;

@@ -34,6 +34,8 @@ describe("the options of gyre serve", () => {
       host: "::1",
       "tcp-port": "7421",
       listen: ["tcp://127.0.0.1:0"],
+      "health-port": "7422",
+      "health-limit": "2.5",
       "token-file": "token",
       "allow-host": ["gyre.example.org", "gyre.example.org:8443"],
       "allow-origin": ["https://example.org"],
@@ -52,6 +54,7 @@ describe("the options of gyre serve", () => {
           { url: "tcp://[::1]:7421", option: "tcp-port" },
           { url: "tcp://127.0.0.1:0", option: "listen" },
         ],
+        health: { port: 7422, limitMs: 2500 },
         tokenFile: resolve("/work", "token"),
         hosts: ["gyre.example.org", "gyre.example.org:8443"],
         origins: ["https://example.org"],
@@ -79,6 +82,11 @@ describe("the options of gyre serve", () => {
     [{ "allow-origin": ["example.org"] }, "--allow-origin"],
     [{ "allow-origin": ["https://example.org/"] }, "--allow-origin"],
     [{ "allow-origin": ["*"] }, "--allow-origin"],
+    [{ "health-port": "x" }, '--health-port "x"'],
+    [{ "health-port": "0", "health-limit": "0.5" }, '--health-limit "0.5"'],
+    [{ "health-port": "0", "health-limit": "no" }, '--health-limit "no"'],
+    [{ "health-limit": "5" }, "--health-limit is for --health-port"],
+    [{ stdio: true, "health-port": "0" }, "--health-port means nothing there"],
     [{ stdio: true, "allow-host": ["a"] }, "--allow-host means nothing there"],
   ])("refuse %j", (values, why) => {
     expect(() => serveOptions(values, io)).toThrow(why);

@@ -10,6 +10,10 @@ export const DEFAULT_PORT = 7420;
 export const DEFAULT_DRAIN_MS = 10_000;
 /** How long a session without a client stays open. */
 export const DEFAULT_IDLE_MS = 900_000;
+/** How old the newest turn of the main loop may be for `/healthz` to say that all is well. */
+export const DEFAULT_HEALTH_LIMIT_MS = 10_000;
+/** Below that, a healthy server would be reported as one that hangs. */
+const MIN_HEALTH_LIMIT_MS = 1000;
 const DEFAULT_HOST = "127.0.0.1";
 const MAX_PORT = 65_535;
 const MS_PER_SECOND = 1000;
@@ -28,6 +32,8 @@ export interface ServePlace {
   /** 0: a free one. */
   port: number;
   listeners: readonly ListenerPlace[];
+  /** Where `/healthz` is answered by a thread of its own. */
+  health?: { port: number; limitMs: number };
   /** Absolute. */
   tokenFile: string;
   hosts: readonly string[];
@@ -57,12 +63,14 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
   }
   const host = parseAddress(values.host ?? DEFAULT_HOST);
   const file = values["token-file"];
+  const health = readHealth(values);
   return {
     ...shared,
     place: {
       host,
       port: values.port === undefined ? DEFAULT_PORT : parsePort("port", values.port),
       listeners: readListeners(values, host),
+      ...(health && { health }),
       tokenFile: file === undefined ? defaultTokenFile(env) : resolve(cwd, file),
       hosts: (values["allow-host"] ?? []).map(parseHost),
       origins: (values["allow-origin"] ?? []).map(parseOrigin),
@@ -78,6 +86,17 @@ function readListeners(values: Values, host: string): ListenerPlace[] {
   const port = parsePort("tcp-port", tcpPort);
   const name = host.includes(":") ? `[${host}]` : host;
   return [{ url: `tcp://${name}:${port}`, option: "tcp-port" }, ...urls];
+}
+
+function readHealth(values: Values): ServePlace["health"] {
+  const { "health-port": port, "health-limit": limit } = values;
+  if (port === undefined && limit === undefined) return undefined;
+  if (port === undefined) throw new UsageError("--health-limit is for --health-port.");
+  const limitMs = parseSeconds("health-limit", limit, DEFAULT_HEALTH_LIMIT_MS);
+  if (limitMs < MIN_HEALTH_LIMIT_MS) {
+    throw new UsageError(`--health-limit "${limit}" must be a second or more.`);
+  }
+  return { port: parsePort("health-port", port), limitMs };
 }
 
 /** Whether only this machine can reach an address. */

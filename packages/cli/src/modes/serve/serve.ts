@@ -176,6 +176,7 @@ class Served {
     const left = listeners.close(this.#options.drainMs + LEAVE_MS);
     await this.#stop();
     await this.#within(LEAVE_MS, left);
+    await listeners.health?.close();
     return findExitCode(signal);
   }
 
@@ -260,10 +261,12 @@ async function readToken(file: string): Promise<{ token: string; isNew: boolean 
 }
 
 /** For the person who starts it. The token is shown when it is made, and never again. */
-function greet(stdout: Sink, { http, others }: Listeners, tokenFile: string, token?: string): void {
+function greet(stdout: Sink, listeners: Listeners, tokenFile: string, token?: string): void {
+  const { http, others, health } = listeners;
   const lines = [
     `Serving at ${http.url}`,
     ...others.map(({ url }) => `Also at ${url}`),
+    ...(health ? [`Health at ${health.url}`] : []),
     `The token is in ${tokenFile}`,
     ...(token === undefined ? [] : [`It was made now, and is shown this once: ${token}`]),
   ];
