@@ -359,7 +359,7 @@ const EVENTS: { [T in AgentEvent["type"]]: Extract<AgentEvent, { type: T }> } = 
   },
   turn_end: { type: "turn_end", message: { ...ANSWER, content: [] }, toolResults: [] },
   waiting: { type: "waiting", phase: "call", toolName: "write", silentMs: 15_000 },
-  retry: { type: "retry", attempt: 1, delayMs: 1, ...FAILURE },
+  retry: { type: "retry", attempt: 1, maxAttempts: 10, delayMs: 1, ...FAILURE },
   fallback: { type: "fallback", from: MODEL, to: MODEL, ...FAILURE },
   compaction: {
     type: "compaction",

@@ -211,7 +211,10 @@ export type AgentEvent =
   | { type: "turn_end"; message: AssistantMessage; toolResults: readonly ToolResultMessage[] }
   | {
       type: "retry";
+      /** The attempt that failed: the first is 1. */
       attempt: number;
+      /** How many there are at most, where they are counted. */
+      maxAttempts?: number;
       delayMs: number;
       kind: string;
       errorMessage: string;
@@ -271,8 +274,13 @@ export type ToolExecutionMode = "auto" | "sequential" | "parallel";
 
 /** How often the loop retries a failed request, and how long it waits in between. */
 export interface RetryOptions {
-  /** Default 4. */
+  /** Default 4; for overload, rate limits, network faults and early ends 9. */
   maxRetries?: number;
+  /**
+   * Default 300,000: of overload, rate limits, network faults and early ends, no retry begins
+   * later than this after the first failure.
+   */
+  maxElapsedMs?: number;
   /** Default 1,000; doubles with each attempt, with full jitter. */
   baseDelayMs?: number;
   /** Default 30,000. */

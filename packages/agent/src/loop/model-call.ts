@@ -114,6 +114,7 @@ async function request(run: Run): Promise<Outcome> {
     ...retry,
     maxRetryDelayMs,
     random,
+    now: () => run.clock.now(),
     // Another model is asked at once.
     isFinal: ({ fallback }) => fallback !== undefined,
     wait: (ms) => run.redirect.waitOrRedirect(ms),

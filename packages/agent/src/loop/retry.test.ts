@@ -6,12 +6,13 @@ import { never, play, start, tool } from "../testing/play.ts";
 import { answer, empty, injected } from "../testing/render.ts";
 
 const busy = fail("Busy", { kind: "overloaded", status: 529 });
+const broken = fail("Broken", { kind: "unknown", status: 500 });
 const begin = ["agent_start", "turn_start", ...injected("Go")];
 const end = ["turn_end stop", "agent_end done"];
 const failed = ["turn_end error", "agent_end error"];
 
 describe("R22: what is retried", () => {
-  it.each([408, 409, 425, 429, 500, 502, 503, 504, 529])("R22: status %i is", (status) => {
+  it.each([408, 409, 424, 425, 429, 500, 502, 503, 504, 529])("R22: status %i is", (status) => {
     expect(isRetryable({ kind: "unknown", status })).toBe(true);
   });
 
@@ -84,17 +85,80 @@ describe("R22: how it is retried", () => {
   });
 
   it("R22: after four retries the error is reported, with one message", async () => {
-    const { lines, model } = await play({ script: () => busy }, 60_000);
+    const { lines, model } = await play({ script: () => broken }, 60_000);
     expect(lines).toEqual([
       ...begin,
-      'retry 1 after 1000 ms: overloaded "Busy"',
-      'retry 2 after 2000 ms: overloaded "Busy"',
-      'retry 3 after 4000 ms: overloaded "Busy"',
-      'retry 4 after 8000 ms: overloaded "Busy"',
-      ...empty("error", "Busy"),
+      'retry 1 after 1000 ms: unknown "Broken"',
+      'retry 2 after 2000 ms: unknown "Broken"',
+      'retry 3 after 4000 ms: unknown "Broken"',
+      'retry 4 after 8000 ms: unknown "Broken"',
+      ...empty("error", "Broken"),
       ...failed,
     ]);
     expect(model.requests).toBe(5);
+  });
+
+  it.each([
+    ["529", { kind: "overloaded", status: 529 }],
+    ["503", { kind: "overloaded", status: 503 }],
+    ["429", { kind: "rate_limit", status: 429 }],
+    ["a network fault", { kind: "network" }],
+    ["an early end", { kind: "incomplete" }],
+  ] as const)("R22: there are ten attempts where waiting helps: %s", async (_, failure) => {
+    const {
+      recorder,
+      end: ended,
+      model,
+    } = await play({ script: () => fail("Busy", failure) }, 300_000);
+    const retries = recorder.events.flatMap((event) => (event.type === "retry" ? [event] : []));
+    expect(retries.map(({ delayMs }) => delayMs / 1_000)).toEqual([1, 2, 4, 8, 16, 30, 30, 30, 30]);
+    expect(retries.map(({ attempt, maxAttempts }) => [attempt, maxAttempts])).toEqual(
+      [1, 2, 3, 4, 5, 6, 7, 8, 9].map((attempt) => [attempt, 10]),
+    );
+    expect([model.requests, ended.stop, ended.finalMessage?.errorMessage]).toEqual([
+      10,
+      "error",
+      "Busy",
+    ]);
+  });
+
+  it.each(["timeout", "stalled", "empty", "unknown"] as const)(
+    "R22: there are five attempts at others: %s",
+    async (kind) => {
+      const { recorder, model } = await play(
+        { script: () => fail("No", { kind, retryable: true }) },
+        300_000,
+      );
+      const counted = recorder.events.flatMap((event) =>
+        event.type === "retry" ? [event.maxAttempts] : [],
+      );
+      expect([counted, model.requests]).toEqual([[5, 5, 5, 5], 5]);
+    },
+  );
+
+  it("R22: no retry begins more than five minutes after the first failure", async () => {
+    const slow = fail("Slow down", { kind: "rate_limit", retryAfterMs: 60_000 });
+    const { clock, done, model } = start({ script: () => slow });
+    await clock.advance(300_000);
+    const { end: ended } = await done;
+    expect(model.requests).toBe(6);
+    expect(ended.finalMessage?.errorMessage).toBe(
+      "Slow down It was tried 6 times; the next would be after the 300 s that retry.maxElapsedMs allows.",
+    );
+  });
+
+  it("R22: the five minutes begin when the first attempt has failed, and may be chosen", async () => {
+    let asked = 0;
+    const setup = {
+      script: () => ({ ...busy, delayMs: asked++ === 0 ? 600_000 : 0 }),
+      config: { retry: { maxElapsedMs: 7_000 } },
+    };
+    const { recorder } = await play(setup, 700_000);
+    expect(recorder.only("retry")).toEqual([
+      'retry 1 after 1000 ms: overloaded "Busy"',
+      'retry 2 after 2000 ms: overloaded "Busy"',
+      'retry 3 after 4000 ms: overloaded "Busy"',
+    ]);
   });
 
   it("R22: the wait doubles up to its cap, with full jitter", async () => {

@@ -1,11 +1,29 @@
-import { type AssistantMessage, type Failure, isRetryable } from "@gyre/ai";
+import {
+  type AssistantMessage,
+  type Failure,
+  type FailureKind,
+  isRetryable,
+  systemClock,
+} from "@gyre/ai";
 import type { AgentEvent, RetryOptions } from "../contract/types.ts";
 
 export const DEFAULT_MAX_RETRIES = 4;
+/** The same for failures of `PASSING`: ten attempts in all. */
+export const DEFAULT_MAX_PASSING_RETRIES = 9;
+/** Of those, no attempt begins later than this after the first failure. */
+export const DEFAULT_MAX_ELAPSED_MS = 300_000;
 export const DEFAULT_BASE_DELAY_MS = 1_000;
 export const DEFAULT_MAX_DELAY_MS = 30_000;
 /** A service that asks for a longer wait than this fails the run at once. */
 export const DEFAULT_MAX_RETRY_DELAY_MS = 60_000;
+
+/** Overload, rate limits and network faults pass, but may take minutes to. */
+const PASSING: ReadonlySet<FailureKind> = new Set([
+  "overloaded",
+  "rate_limit",
+  "network",
+  "incomplete",
+]);
 
 /** One attempt at a response. `shown`: content was emitted, and cannot be taken back. */
 export interface Attempt {
@@ -17,6 +35,8 @@ export interface Attempt {
 export interface RetryPolicy<A extends Attempt = Attempt> extends RetryOptions {
   maxRetryDelayMs?: number | undefined;
   random: () => number;
+  /** The time in milliseconds. Default: the system's. */
+  now?: () => number;
   /** Whether this attempt is the last one, whatever its failure is. */
   isFinal?: (attempt: A) => boolean;
   /** Waits. Resolves to false when the run was canceled meanwhile. */
@@ -32,23 +52,36 @@ export async function withRetry<A extends Attempt>(
   attempt: () => Promise<A>,
   policy: RetryPolicy<A>,
 ): Promise<A> {
-  const maxRetries = policy.maxRetries ?? DEFAULT_MAX_RETRIES;
+  const { now = () => systemClock.now(), maxElapsedMs = DEFAULT_MAX_ELAPSED_MS } = policy;
+  let failedAt: number | undefined;
   for (let tries = 1; ; tries++) {
     const outcome = await attempt();
     const { failure, errorMessage = "" } = outcome.message;
-    if (!failure || outcome.shown || tries > maxRetries || !isRetryable(failure)) return outcome;
-    if (policy.isFinal?.(outcome)) return outcome;
+    if (!failure || outcome.shown || !isRetryable(failure)) return outcome;
+    const isPassing = PASSING.has(failure.kind);
+    const maxRetries =
+      policy.maxRetries ?? (isPassing ? DEFAULT_MAX_PASSING_RETRIES : DEFAULT_MAX_RETRIES);
+    if (tries > maxRetries || policy.isFinal?.(outcome)) return outcome;
     const longest = policy.maxRetryDelayMs ?? DEFAULT_MAX_RETRY_DELAY_MS;
     const delayMs = retryDelay(failure, tries, policy, longest);
-    if (delayMs > longest) {
-      outcome.message = {
-        ...outcome.message,
-        errorMessage:
-          `${errorMessage} The service asks to wait ${formatSeconds(delayMs)}, which is more than the ${formatSeconds(longest)} that maxRetryDelayMs allows.`.trim(),
-      };
+    const endWith = (why: string): A => {
+      outcome.message = { ...outcome.message, errorMessage: `${errorMessage} ${why}`.trim() };
       return outcome;
+    };
+    if (delayMs > longest) {
+      return endWith(
+        `The service asks to wait ${formatSeconds(delayMs)}, which is more than the ${formatSeconds(longest)} that maxRetryDelayMs allows.`,
+      );
     }
-    await policy.onRetry({ attempt: tries, delayMs, kind: failure.kind, errorMessage });
+    failedAt ??= now();
+    if (isPassing && now() + delayMs - failedAt > maxElapsedMs) {
+      return endWith(
+        `It was tried ${tries} times; the next would be after the ${formatSeconds(maxElapsedMs)} that retry.maxElapsedMs allows.`,
+      );
+    }
+    const { kind } = failure;
+    const maxAttempts = maxRetries + 1;
+    await policy.onRetry({ attempt: tries, maxAttempts, delayMs, kind, errorMessage });
     if (!(await policy.wait(delayMs))) return outcome;
   }
 }

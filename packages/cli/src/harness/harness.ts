@@ -56,7 +56,7 @@ import { createSummarizer, type SummaryKind } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
-import { toWatchdog } from "./watchdog.ts";
+import { readWaits } from "./waits.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
 import { isMode, modelValue } from "../text/choices.ts";
@@ -229,7 +229,7 @@ class AgentHarness implements Harness {
       convertToLlm: toLlmMessages,
       fallbackModels: models.fallbacks,
       limits: this.#limits,
-      watchdog: toWatchdog(settings),
+      ...readWaits(settings),
       context: {
         ...this.#trigger,
         convertMessage: toLlmMessage,

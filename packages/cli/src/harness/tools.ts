@@ -7,7 +7,7 @@ import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
-import { toWatchdog } from "./watchdog.ts";
+import { readWaits } from "./waits.ts";
 
 /** Of the tokens that a result may take, the part that a page takes. */
 const PAGE_SHARE = 0.85;
@@ -45,7 +45,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
   });
   const { network = false, oracle, sandbox = "auto", writable } = settings;
   const { client } = models;
-  const agent = { watchdog: toWatchdog(settings) };
+  const agent = readWaits(settings);
   const toolset = await openToolset({
     root: options.cwd,
     tools: tools.filter((name) => name !== SKILL_TOOL),

@@ -36,6 +36,10 @@ export interface Settings {
   connectionTimeout?: number;
   /** Seconds without content of a response. */
   contentTimeout?: number;
+  /** How often a request is sent at most. */
+  retryAttempts?: number;
+  /** Seconds. */
+  retryTime?: number;
   /** Added to the system prompt. */
   instructions?: string;
   /** False: AGENTS.md and its like are not read. */

@@ -403,6 +403,20 @@ export const SETTINGS: {
     env: "GYRE_CONTENT_TIMEOUT",
     project: ownLimit,
   },
+  retryAttempts: {
+    kind: COUNT,
+    about: "How often a request is sent at most while it fails before an answer comes.",
+    otherwise: "10 for overload, rate limits and the network; 5 for other failures",
+    env: "GYRE_RETRY_ATTEMPTS",
+    project: ownLimit,
+  },
+  retryTime: {
+    kind: DURATION,
+    about: "How long overload, rate limits and failures of the network are waited out.",
+    otherwise: "300 seconds",
+    env: "GYRE_RETRY_TIME",
+    project: ownLimit,
+  },
   instructions: {
     kind: TEXT,
     about: "Added to the system prompt.",

@@ -10,6 +10,10 @@ import type { Queues } from "./queues.ts";
 import { listCalls, isIncomplete, findRequestFault, type Transcript } from "./transcript.ts";
 
 const DEFAULT_MAX_RETRIES = 4;
+const DEFAULT_MAX_PASSING_RETRIES = 9;
+const DEFAULT_MAX_ELAPSED_MS = 300_000;
+/** Failures that pass, and may take minutes to. */
+const PASSING: ReadonlySet<string> = new Set(["overloaded", "rate_limit", "network", "incomplete"]);
 const DEFAULT_BASE_MS = 1_000;
 const DEFAULT_CAP_MS = 30_000;
 const DEFAULT_LONGEST_MS = 60_000;
@@ -28,6 +32,8 @@ export class Requests implements ModelWatch {
   #attempts: Attempt[] = [];
   readonly #all: Attempt[] = [];
   #retry: { at: number; delayMs: number } | undefined;
+  /** When the first attempt of the turn at the model in use has failed. */
+  #failedAt = 0;
   #responses = 0;
   #tokens = 0;
   #cost = 0;
@@ -222,8 +228,10 @@ export class Requests implements ModelWatch {
     this.#retry = { at: this.#world.now, delayMs };
     if (this.#world.plan.entry === "stream") return;
     if (!last) return fail("nothing was asked");
-    const { maxRetries = DEFAULT_MAX_RETRIES } = this.#world.plan.config.retry ?? {};
+    const { maxRetries, maxElapsedMs } = this.#retryLimits(kind);
+    if (number === 1) this.#failedAt = this.#world.now;
     if (number !== this.#attempts.length) fail(`there were ${this.#attempts.length} requests`);
+    if (this.#world.now + delayMs - this.#failedAt > maxElapsedMs) fail("it is too late");
     if (number > maxRetries) fail(`only ${maxRetries} are allowed`);
     if (last.shown && !last.wentOn) fail("content was passed on");
     const failure = this.#explainFailure(last);
@@ -317,14 +325,24 @@ export class Requests implements ModelWatch {
     }
     this.#checkKept(message, last, fail);
     if (!last.shown) this.#checkLast(message, failure);
-    const { maxRetries = DEFAULT_MAX_RETRIES } = this.#world.plan.config.retry ?? {};
+    const { maxRetries, maxElapsedMs } = this.#retryLimits(failure.kind);
     const longest = this.#world.plan.config.maxRetryDelayMs ?? DEFAULT_LONGEST_MS;
     const tooLong = (failure.retryAfterMs ?? 0) > longest;
     if (last.shown || attempts > maxRetries || !mayBeRetried(failure)) return;
+    if (attempts > 1 && this.#world.now + longest - this.#failedAt > maxElapsedMs) return;
     if (!tooLong) return fail("R22", `it failed (${failure.kind}), and was not asked again`);
     const seconds = `${Math.ceil((failure.retryAfterMs ?? 0) / 1000)} s`;
     if (!message.errorMessage?.includes(seconds))
       fail("R22", `the error does not say that it takes ${seconds}`);
+  }
+
+  #retryLimits(kind: string): { maxRetries: number; maxElapsedMs: number } {
+    const isPassing = PASSING.has(kind);
+    const {
+      maxRetries = isPassing ? DEFAULT_MAX_PASSING_RETRIES : DEFAULT_MAX_RETRIES,
+      maxElapsedMs = DEFAULT_MAX_ELAPSED_MS,
+    } = this.#world.plan.config.retry ?? {};
+    return { maxRetries, maxElapsedMs: isPassing ? maxElapsedMs : Infinity };
   }
 
   #isStopped(run: RunRecord | undefined): boolean {

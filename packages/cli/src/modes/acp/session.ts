@@ -23,6 +23,7 @@ import { permissionOptions } from "./permission.ts";
 import { findCommand, parsePrompt } from "./prompt.ts";
 import { proposedContent, createCallView } from "./tool-call.ts";
 import { createPlan, Updates } from "./updates.ts";
+import { retryText } from "../print/progress.ts";
 import { isMode, isThinkingLevel, type ModelChoice } from "../../text/choices.ts";
 import type { Harness, Outcome } from "../../harness/harness.ts";
 
@@ -300,7 +301,7 @@ export class AcpSession {
       case "message_end":
         return this.#sendUsage(event.message);
       case "retry":
-        return this.notice("info", `Trying again (${event.attempt}): ${event.errorMessage}`);
+        return this.notice("info", retryText(event));
       case "fallback":
         return this.notice("warning", `${event.to.id} is asked instead of ${event.from.id}.`);
       case "compaction":

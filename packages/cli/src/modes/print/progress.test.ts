@@ -123,10 +123,11 @@ describe("a failure of a service", () => {
       {
         type: "retry",
         attempt: 1,
+        maxAttempts: 10,
         delayMs: 4_000,
         errorMessage: "There is overloaded. Try again in a while, or use another model.",
       } as AgentEvent,
-      "Asking again in 4.0 s: There is overloaded. Try again in a while, or use another model.",
+      "Asking again in 4.0 s (2 of 10): There is overloaded. Try again in a while, or use another model.",
     ],
     [
       {

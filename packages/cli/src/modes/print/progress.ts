@@ -114,10 +114,16 @@ export function waitingText(event: EventOf<"waiting">): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** Why a service is asked again, and when. */
-export function retryText({ errorMessage, delayMs }: EventOf<"retry">): string {
-  const isShort = delayMs < MIN_SHOWN_WAIT_MS;
-  return `Asking again ${isShort ? "at once" : `in ${duration(delayMs)}`}: ${errorMessage}`;
+/** Why a service is asked again, and when: "Asking again in 4.0 s (3 of 10): It is overloaded." */
+export function retryText(event: EventOf<"retry">): string {
+  const { delayMs, errorMessage } = event;
+  const when = delayMs < MIN_SHOWN_WAIT_MS ? "at once" : `in ${duration(delayMs)}`;
+  return `Asking again ${when}${formatCount(event)}: ${errorMessage}`;
+}
+
+/** The attempt that follows: " (3 of 10)". */
+function formatCount({ attempt, maxAttempts }: EventOf<"retry">): string {
+  return maxAttempts === undefined ? "" : ` (${attempt + 1} of ${maxAttempts})`;
 }
 
 /** Why, by the kind of failure. */
@@ -132,14 +138,23 @@ const KINDS: Readonly<Record<string, string>> = {
   empty: "the answer was empty",
 };
 
-/** The same in a few words: "overloaded, asking again in 4 s (attempt 3)". */
-export function retryWords({ attempt, delayMs, errorMessage, kind }: EventOf<"retry">): string {
-  const why = Object.hasOwn(KINDS, kind)
-    ? KINDS[kind]
-    : firstSentence(errorMessage).replace(/[.!?]$/, "");
-  const seconds = Math.round(delayMs / MS_PER_SECOND);
-  const when = delayMs < MIN_SHOWN_WAIT_MS ? "at once" : `in ${elapsed(seconds * MS_PER_SECOND)}`;
-  return `${why}, asking again ${when} (attempt ${attempt + 1})`;
+/** The same in a few words, for a countdown: "overloaded, trying again in 4 s (3 of 10)". */
+export function countdownText(event: EventOf<"retry">, leftMs: number): string {
+  const seconds = Math.ceil(leftMs / MS_PER_SECOND);
+  const when = seconds > 0 ? ` in ${elapsed(seconds * MS_PER_SECOND)}` : "";
+  return `${retryReason(event)}, trying again${when}${formatCount(event)}`;
+}
+
+/** What has failed, to be kept: "overloaded (attempt 2 of 10)". */
+export function failedAttemptText(event: EventOf<"retry">): string {
+  const { attempt, maxAttempts } = event;
+  const count = maxAttempts === undefined ? attempt : `${attempt} of ${maxAttempts}`;
+  return `${retryReason(event)} (attempt ${count})`;
+}
+
+function retryReason({ errorMessage, kind }: EventOf<"retry">): string {
+  const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
+  return known ?? firstSentence(errorMessage).replace(/[.!?]$/, "");
 }
 
 /** Why another model is asked. */

@@ -89,7 +89,9 @@ export class TerminalConversation implements ConversationView {
     if (task && !isAsking) {
       const elapsedMs = clock.now() - task.startedAt;
       const activity = task.name ?? (transcript.activity || "working");
-      rows.push(workingRow({ activity, elapsedMs, tick: this.#spinner.tick }, columns, theme));
+      const countdown = task.name === undefined ? transcript.countdown : undefined;
+      const { tick } = this.#spinner;
+      rows.push(workingRow({ activity, countdown, elapsedMs, tick }, columns, theme));
     }
     rows.push(...waitingRows(waiting, columns, theme));
     if (this.#hint !== undefined) rows.push([{ text: this.#hint, style: theme.dim }]);

@@ -22,7 +22,7 @@ const HALTED: Answer = {
 const DEADLINE_MS = 60_000;
 
 function isIdle(rows: readonly string[]): boolean {
-  return !rows.some((row) => row.includes("Esc interrupts"));
+  return !rows.some((row) => /Esc (?:interrupts|stops)/.test(row));
 }
 
 /** A terminal that can be taken away, or that takes nothing for a while. It draws nothing. */
@@ -171,14 +171,16 @@ describe("an interruption", () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  it("while it waits to try again stops it", async () => {
+  it("R22: while it counts down to the next attempt stops it", async () => {
     const { run, service } = await open([
       { status: 529, message: "busy", headers: { "retry-after": "30" } },
     ]);
     ask(run, "Go.");
-    await run.until("to try again");
+    await run.until("overloaded, trying again in 30 s (2 of 10), Esc stops");
+    await run.until("overloaded, trying again in 29 s (2 of 10), Esc stops");
     run.press("escape");
     await run.until(isIdle);
+    expect(run.screen()).toContain("interrupted");
     expect(service.requests).toHaveLength(1);
   });
 

@@ -14,6 +14,12 @@ test("shows what it does, since when, and how to stop it", () => {
   expect(textOfRow(row)).toBe("⠙ running npm test · 1 min 23 s · Esc interrupts");
 });
 
+test("R22: a countdown takes the place of what it does, and says how to stop it", () => {
+  const countdown = "overloaded, trying again in 12 s (3 of 10)";
+  const row = workingRow({ activity: "", countdown, elapsedMs: 83_500, tick: 1 }, 80, NO_COLORS);
+  expect(textOfRow(row)).toBe("⠙ overloaded, trying again in 12 s (3 of 10), Esc stops");
+});
+
 test("what waits is shown in the order of its delivery, on one row each", () => {
   const agent = new Agent();
   agent.followUp("then\nthe docs");

@@ -11,21 +11,23 @@ const MAX_QUEUED = 4;
 /** The activity in the row above the editor. */
 export interface Working {
   activity: string;
+  /** What is waited for in place of an activity. */
+  countdown?: string | undefined;
   /** Milliseconds since the prompt. */
   elapsedMs: number;
   /** The frame of the spinner. */
   tick: number;
 }
 
-/** `⠙ running npm test · 12 s · Esc interrupts` */
+/** `⠙ running npm test · 12 s · Esc interrupts`, or a countdown: `⠙ overloaded, trying again in 3 s, Esc stops` */
 export function workingRow(working: Working, columns: number, theme: Theme): Row {
-  const { activity, elapsedMs, tick } = working;
+  const { activity, countdown, elapsedMs, tick } = working;
+  const text =
+    countdown === undefined
+      ? `${oneLine(activity)} · ${elapsed(elapsedMs)} · Esc interrupts`
+      : `${oneLine(countdown)}, Esc stops`;
   return fitRow(
-    [
-      span(`${SPINNER[tick % SPINNER.length]} `, theme.accent),
-      span(oneLine(activity), theme.dim),
-      span(` · ${elapsed(elapsedMs)} · Esc interrupts`, theme.dim),
-    ],
+    [span(`${SPINNER[tick % SPINNER.length]} `, theme.accent), span(text, theme.dim)],
     columns,
   );
 }

@@ -234,19 +234,20 @@ describe("errors", () => {
     const to = { provider: "b", id: "m" };
     play({ type: "fallback", from: { provider: "a", id: "m" }, to, kind: "quota", errorMessage });
     expect(text()).toBe(
-      "overloaded, asking again in 4 s (attempt 2)\n\nAsking b/m instead: It is overloaded. Try again.",
+      "overloaded (attempt 1)\n\nAsking b/m instead: It is overloaded. Try again.",
     );
   });
 
-  it("has one row for all attempts, and says of short waits that there are none", () => {
+  it("has one row for all attempts that failed", () => {
     const { play, text } = stage();
     const errorMessage = "It is overloaded. Try again.";
-    play({ type: "retry", attempt: 1, delayMs: 907, kind: "overloaded", errorMessage });
-    expect(text()).toBe("overloaded, asking again at once (attempt 2)");
-    play({ type: "retry", attempt: 2, delayMs: 1_900, kind: "overloaded", errorMessage });
-    expect(text()).toBe("overloaded, asking again in 2 s (attempt 3)");
-    play({ type: "retry", attempt: 3, delayMs: 4_000, kind: "odd", errorMessage });
-    expect(text()).toBe("It is overloaded, asking again in 4 s (attempt 4)");
+    const retry = { type: "retry", maxAttempts: 10, delayMs: 1_900, errorMessage } as const;
+    play({ ...retry, attempt: 1, kind: "overloaded" });
+    expect(text()).toBe("overloaded (attempt 1 of 10)");
+    play({ ...retry, attempt: 2, kind: "overloaded" });
+    expect(text()).toBe("overloaded (attempt 2 of 10)");
+    play({ ...retry, attempt: 3, kind: "odd" });
+    expect(text()).toBe("It is overloaded (attempt 3 of 10)");
   });
 
   it("shows a limit and a compaction", () => {
@@ -290,13 +291,19 @@ describe("what is done right now", () => {
     expect(text()).toContain("3.0 s");
   });
 
-  it("counts down to the next attempt", () => {
+  it("R22: counts down to the next attempt", () => {
     const { play, transcript, clock } = stage();
-    play({ type: "retry", attempt: 1, delayMs: 4_000, kind: "overloaded", errorMessage: "x" });
-    clock.ms = 1_500;
-    expect(transcript.activity).toBe("waiting 3 s to try again");
-    clock.ms = 4_000;
-    expect(transcript.activity).toBe("trying again");
+    const retry = { type: "retry", attempt: 2, delayMs: 12_000, kind: "overloaded" } as const;
+    play({ ...retry, maxAttempts: 10, errorMessage: "x" });
+    expect(transcript.countdown).toBe("overloaded, trying again in 12 s (3 of 10)");
+    clock.ms = 9_500;
+    expect(transcript.countdown).toBe("overloaded, trying again in 3 s (3 of 10)");
+    clock.ms = 12_000;
+    expect(transcript.countdown).toBe("overloaded, trying again (3 of 10)");
+    play({ ...retry, errorMessage: "x" });
+    expect(transcript.countdown).toBe("overloaded, trying again in 12 s");
+    play(begin);
+    expect(transcript.countdown).toBeUndefined();
   });
 
   it("says what the model is silent about, and counts on", () => {

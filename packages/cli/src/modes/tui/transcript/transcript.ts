@@ -1,7 +1,12 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage } from "@gyre/ai";
 import { dollars } from "../../../text/dollars.ts";
-import { describeWaiting, fallbackText, retryWords } from "../../print/progress.ts";
+import {
+  countdownText,
+  describeWaiting,
+  failedAttemptText,
+  fallbackText,
+} from "../../print/progress.ts";
 import { type Args, counted, duration, elapsed, grouped } from "../../../text/tool-text.ts";
 import type { Block } from "../ui/block.ts";
 import { BlockList } from "./block-list.ts";
@@ -17,8 +22,6 @@ import { MessageParts, type TranscriptOptions } from "./message-parts.ts";
 import type { UserCommandMessage } from "../../../conversation/user-command.ts";
 import type { Row } from "../terminal/row.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
-
-const MS_PER_SECOND = 1_000;
 
 type Limit = Extract<AgentEvent, { type: "limit" }>;
 type Retry = Extract<AgentEvent, { type: "retry" }>;
@@ -40,7 +43,8 @@ export class Transcript {
   readonly #asking = new Map<string, number>();
   readonly #waited = new Map<string, number>();
   #activity = "";
-  #retryAt: number | undefined;
+  /** What is tried again, and when; until the next event. */
+  #retrying: { event: Retry; at: number } | undefined;
   /** What the model is silent about, and since when; until the next event. */
   #waiting: { text: string; since: number } | undefined;
   #isExpanded = false;
@@ -59,12 +63,15 @@ export class Transcript {
     return this.#parts.isOpen;
   }
 
+  /** Why a request is sent again, and in how long: "overloaded, trying again in 12 s (3 of 10)". */
+  get countdown(): string | undefined {
+    if (!this.#retrying) return undefined;
+    const { event, at } = this.#retrying;
+    return countdownText(event, at - this.#options.now());
+  }
+
   /** The current activity: "thinking", "writing", "running npm test". */
   get activity(): string {
-    if (this.#retryAt !== undefined) {
-      const left = Math.ceil((this.#retryAt - this.#options.now()) / MS_PER_SECOND);
-      return left > 0 ? `waiting ${elapsed(left * MS_PER_SECOND)} to try again` : "trying again";
-    }
     if (this.#asking.size > 0) return "waiting for your answer";
     if (this.#waiting) {
       const { text, since } = this.#waiting;
@@ -127,7 +134,7 @@ export class Transcript {
   }
 
   handle(event: AgentEvent): void {
-    this.#retryAt = undefined;
+    this.#retrying = undefined;
     this.#waiting = undefined;
     this.#handleEvent(event);
     this.#options.changed();
@@ -177,7 +184,7 @@ export class Transcript {
         break;
       case "retry":
         this.#retry(event);
-        this.#retryAt = now() + event.delayMs;
+        this.#retrying = { event, at: now() + event.delayMs };
         break;
       case "fallback":
         this.note(fallbackText(event));
@@ -231,7 +238,7 @@ export class Transcript {
 
   /** One row for all attempts, as long as nothing else is added. */
   #retry(event: Retry): void {
-    const text = retryWords(event);
+    const text = failedAttemptText(event);
     const last = this.#list.blocks.at(-1);
     if (last instanceof RetryBlock) last.replace(text);
     else this.#list.add(new RetryBlock(text, this.#options.theme.dim));
