@@ -76,7 +76,8 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   const context = await options.session?.context();
   warnOfLostCalls(context?.messages ?? [], options.warn);
   const settings = lowerSettings(mergeSettings(options, context?.settings ?? {}), options.ceilings);
-  const models = options.models ?? (await openModels({ ...options, settings }));
+  const hidesAddresses = options.ceilings !== undefined;
+  const models = options.models ?? (await openModels({ ...options, settings, hidesAddresses }));
   const denied: DeniedCall[] = [];
   const log = new SessionLog(options.session, context);
   const parts: Parts = {

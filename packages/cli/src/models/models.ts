@@ -23,6 +23,8 @@ export interface ModelsOptions {
   env: Environment;
   /** A file for all that is sent and received. */
   verbose?: string;
+  /** See `ProviderConfig`. */
+  hidesAddresses?: boolean;
   fetch?: Fetch;
 }
 
@@ -33,6 +35,7 @@ export async function openModels({
   settings,
   env,
   verbose,
+  hidesAddresses = false,
   fetch: given,
 }: ModelsOptions): Promise<Models> {
   const own = settings.models;
@@ -46,7 +49,7 @@ export async function openModels({
   const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
   const way = verbose === undefined ? base : recordingFetch(base, verbose);
   return {
-    client: createModelClient({ env, keys, services, fetch: way }),
+    client: createModelClient({ env, keys, services, fetch: way, hidesAddresses }),
     fallbacks: await Promise.all((settings.fallbackModels ?? []).map(find)),
     find,
     list: async () => all.list(),

@@ -15,6 +15,7 @@ export class FrameWorld {
   readonly home: string;
   readonly cwd: string;
   readonly service: ScriptedService;
+  readonly #variables: Record<string, string> = {};
 
   private constructor(home: string, service: ScriptedService) {
     this.home = home;
@@ -42,7 +43,13 @@ export class FrameWorld {
       XDG_CONFIG_HOME: join(this.home, "config"),
       ANTHROPIC_API_KEY: "sk-ant-test-0123456789abcdef",
       ANTHROPIC_BASE_URL: this.service.url,
+      ...this.#variables,
     };
+  }
+
+  /** Puts another variable into the environment of what is started from now on. */
+  set(name: string, value: string): void {
+    this.#variables[name] = value;
   }
 
   start(program: FrameProgram, values: Values = {}): FrameDriver {

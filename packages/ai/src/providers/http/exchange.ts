@@ -47,6 +47,11 @@ export interface ProviderConfig {
   ) => string | undefined | Promise<string | undefined>;
   /** Returns another address for a service; called where the model has none. */
   getBaseUrl?: (service: ServicePreset) => string | undefined;
+  /**
+   * Whether errors leave out addresses of services, which may be of a private network: for a
+   * process whose users are not those who set them up.
+   */
+  hidesAddresses?: boolean;
   /** When a connection is dead; what a request says of it takes precedence. */
   watchdog?: ConnectionWatchdog;
 }
@@ -97,6 +102,8 @@ class Exchange {
   readonly #cleanups: (() => void)[] = [];
   #apiKey: string | undefined;
   #url = "";
+  /** Where the service redirects to, if it does. */
+  #location = "";
   #lastByteAt = 0;
   #began = false;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -306,6 +313,7 @@ class Exchange {
   }
 
   async #explainResponse(response: FetchedResponse, body: string): Promise<ProviderError> {
+    this.#location = response.headers.get("location") ?? "";
     const redirect = explainRedirect(response, this.#url, this.#service.name);
     if (redirect) return redirect;
     const { explainErrorResponse } = await import("../errors/response-error.ts");
@@ -385,7 +393,13 @@ class Exchange {
   async #toFailure(error: unknown): Promise<FailureReport> {
     const { message, failure } = await this.#explain(error);
     const redact = await this.#createRedactor();
-    return { message: redact(message), failure };
+    return { message: redact(await this.#hideAddresses(message)), failure };
+  }
+
+  async #hideAddresses(message: string): Promise<string> {
+    if (!this.#config.hidesAddresses) return message;
+    const { hideAddresses } = await import("../../common/hide-addresses.ts");
+    return hideAddresses(message, [this.#findBaseUrl() ?? "", this.#url, this.#location]);
   }
 
   async #createRedactor(): Promise<(text: string) => string> {

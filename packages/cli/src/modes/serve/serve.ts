@@ -110,9 +110,9 @@ class Served {
   ): Promise<Served> {
     const setup = await readSetup(values, io);
     const { settings, verbose } = setup;
+    const more = verbose === undefined ? {} : { verbose };
     const models =
-      given ??
-      (await openModels({ settings, env: io.env, ...(verbose !== undefined && { verbose }) }));
+      given ?? (await openModels({ settings, env: io.env, hidesAddresses: true, ...more }));
     const onError = (error: unknown, where: string): void => log.error(error, where);
     const tokenFile = options.place?.tokenFile;
     const ceilings = await readCeilings({ values, setup, models, io, tokenFile });
