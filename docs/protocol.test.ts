@@ -79,7 +79,7 @@ class Names {
     const line = inOrder(came);
     const found: string[] = [];
     const pattern = this.filled(shown)
-      .split(/(…|\b(?:SESSION|EPOCH|CALL|STREAM|CONNECTION)\b)/)
+      .split(/(…|\b(?:SESSION|EPOCH|CALL|STREAM|CONNECTION|CURSOR)\b)/)
       .map((part, at) => {
         if (at % 2 === 0) return part.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
         if (part === "…") return ".+?";
@@ -262,7 +262,7 @@ async function findHttpProblems(fence: Fence): Promise<string[]> {
 }
 
 describe("the examples of docs/protocol.md are what a server says", () => {
-  it.each(["models", "resume", "snapshot", "abort", "session", "client-tools", "refused"])(
+  it.each(["models", "resume", "snapshot", "abort", "session", "pages", "client-tools", "refused"])(
     "over TCP: %s",
     async (name) => {
       const fence = examples("jsonl").find(({ note }) => note.split(" ")[0] === name);
@@ -278,7 +278,7 @@ describe("the examples of docs/protocol.md are what a server says", () => {
   });
 
   it("and all of them are played", () => {
-    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(9);
+    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(10);
   });
 });
 

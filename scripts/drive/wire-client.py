@@ -128,11 +128,23 @@ def session(wire, text, cuts):
     return {"session": name, "stop": end["stop"], "seqs": seqs}
 
 
+def sessions(wire, limit):
+    """All sessions, page by page."""
+    pages, page = [], {"limit": limit}
+    while True:
+        answer = wire.ask("session_list", page)
+        pages.append([each["id"] for each in answer["sessions"]])
+        if "next" not in answer:
+            return pages
+        page = {"limit": limit, "cursor": answer["next"]}
+
+
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("command", choices=("models", "stream", "session", "attach"))
+parser.add_argument("command", choices=("models", "stream", "session", "sessions", "attach"))
 parser.add_argument("words", nargs="?", default="", help="a prompt, or the id of a session")
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--cut", type=int, action="append", default=[], help="after so many events")
+parser.add_argument("--limit", type=int, default=100, help="sessions of a page")
 parser.add_argument("--abort", type=int, default=0, help="after so many events")
 args, token = parser.parse_args(), os.environ.get("GYRE_TOKEN", "")
 try:
@@ -141,6 +153,7 @@ try:
         "models": lambda: wire.ask("models", {})["models"],
         "stream": lambda: stream(wire, words, args.cut, args.abort),
         "session": lambda: session(wire, words, args.cut),
+        "sessions": lambda: sessions(wire, args.limit),
         "attach": lambda: wire.ask("session_attach", {}, words) and wire.event(words)["payload"],
     }
     print(json.dumps(done[args.command]()))

@@ -94,6 +94,16 @@ describe("a client in Python", () => {
     });
   });
 
+  it("session_list: comes in pages", async () => {
+    const world = await served();
+    for (let made = 0; made < 3; made++) await python(world, "session", "Go");
+    expect(await python(world, "sessions", "--limit", "3")).toEqual([
+      ["kept", "s_1", "s_2"],
+      ["s_3"],
+    ]);
+    expect(await python(world, "sessions")).toEqual([["kept", "s_1", "s_2", "s_3"]]);
+  });
+
   it("session_attach: every event once, and who comes later gets the messages", async () => {
     const answers: ScriptAnswer[] = [[think(THOUGHT), call("look", ARGUMENTS)], TEXT];
     const world = await served({

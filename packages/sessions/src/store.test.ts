@@ -147,6 +147,29 @@ describe("the list", () => {
     expect(await prompts({ cwd: "/elsewhere", limit: 1 })).toEqual(["two"]);
   });
 
+  it("comes in pages, whatever is written meanwhile, and reads the files of a page alone", async () => {
+    const made: string[] = [];
+    for (const prompt of ["one", "two", "three", "four", "five"]) {
+      made.push((await asked(prompt)).header.id);
+      await clock.advance(1_000);
+    }
+    await asked("other", "/elsewhere");
+    const first = await store.listPage({ cwd: CWD, limit: 2 });
+    expect(first.sessions.map(({ firstPrompt }) => firstPrompt)).toEqual(["five", "four"]);
+    // The oldest is written to, the last of the page goes, and another is made.
+    const again = await store.open(made[0] ?? "");
+    await again.append({ type: "title", title: "A question" });
+    await again.close();
+    await store.remove(made[3] ?? "");
+    await asked("six");
+    const second = await store.listPage({ cwd: CWD, limit: 2, after: first.next ?? "" });
+    expect(second.sessions.map(({ firstPrompt }) => firstPrompt)).toEqual(["three", "two"]);
+    const third = await store.listPage({ cwd: CWD, limit: 2, after: second.next ?? "" });
+    expect(third).toMatchObject({ sessions: [{ title: "A question" }] });
+    expect(third).not.toHaveProperty("next");
+    expect(await store.listPage({ cwd: "/nowhere", limit: 2 })).toEqual({ sessions: [] });
+  });
+
   it("has as the latest one in which something was asked", async () => {
     const session = await asked("Hi");
     await clock.advance(1_000);

@@ -89,6 +89,24 @@ export class SessionStore {
     return summaries.slice(0, options.limit);
   }
 
+  /**
+   * A part of the sessions of a folder, the newest first by the time that they were made: that
+   * order does not change between two pages. `after` is `next` of the page before. Reads the files
+   * of this page alone.
+   */
+  async listPage(options: { cwd: string; limit: number; after?: string }): Promise<SessionPage> {
+    const { cwd, limit, after } = options;
+    const paths = await sessionFiles(join(this.folder, folderName(cwd)));
+    const isLeft = (path: string): boolean => after === undefined || pageKey(path) < after;
+    const left = paths.filter(isLeft).toSorted((a, b) => (pageKey(a) < pageKey(b) ? 1 : -1));
+    const page = left.slice(0, limit);
+    const order = new Map(page.map((path, at) => [path, at]));
+    const sessions = await summarizeAll(page);
+    sessions.sort((a, b) => (order.get(a.path) ?? 0) - (order.get(b.path) ?? 0));
+    const last = left.length > page.length ? page.at(-1) : undefined;
+    return { sessions, ...(last !== undefined && { next: pageKey(last) }) };
+  }
+
   /** The session of a folder to go on with: the newest in which something was asked, if any. */
   async latest(cwd: string): Promise<SessionSummary | undefined> {
     const all = await this.list({ cwd });
@@ -245,6 +263,18 @@ export class SessionStore {
     const lists = await Promise.all(folders.map((name) => readableFiles(join(this.folder, name))));
     return lists.flat();
   }
+}
+
+/** A part of a list. */
+export interface SessionPage {
+  sessions: SessionSummary[];
+  /** Absent: there are no more. */
+  next?: string;
+}
+
+/** What the order of pages goes by: the name of a file begins with the time. */
+function pageKey(path: string): string {
+  return basename(path, SESSION_SUFFIX);
 }
 
 /** What a folder had when its names were read. */

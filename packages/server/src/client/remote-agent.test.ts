@@ -188,6 +188,10 @@ describe("the methods of an agent", () => {
       { id: "kept", isOpen: false },
       { id: one.sessionId, isOpen: true },
     ]);
+    const { sessions, next: cursor = "" } = await RemoteAgent.listPage(peer, { limit: 1 });
+    expect(sessions).toMatchObject([{ id: "kept" }]);
+    const last = await RemoteAgent.listPage(client().client, { limit: 1, cursor });
+    expect(last).toEqual({ sessions: [{ id: one.sessionId, isOpen: true, isRunning: false }] });
     const errors: Error[] = [];
     const onClosed = (error: Error): void => void errors.push(error);
     const two = await RemoteAgent.attach(client().client, one.sessionId, { onClosed });

@@ -39,6 +39,22 @@ export type RemotePromptOptions = Omit<PromptOptions, "signal">;
 /** As for a prompt: without a `signal`. */
 export type RemoteContinueOptions = Omit<ContinueOptions, "signal">;
 
+async function requestList(
+  wire: RemoteServer,
+  page: { limit?: number; cursor?: string },
+): Promise<{ sessions: SessionInfo[]; next?: string }> {
+  const { client, isOwn } = openClient(wire);
+  try {
+    const { sessions, next } = await client.request("session_list", page);
+    return {
+      sessions: Array.isArray(sessions) ? sessions.filter(isInfo) : [],
+      ...(typeof next === "string" && { next }),
+    };
+  } finally {
+    if (isOwn) await client.close();
+  }
+}
+
 /**
  * An agent whose session a server hosts: it has the methods of `Agent`, and those that ask the
  * server return promises. `state` and the events follow the session over connections that come and
@@ -99,15 +115,20 @@ export class RemoteAgent {
     });
   }
 
-  /** The sessions that there are, open or not. */
+  /** The sessions that there are, open or not. Where they may be many, use `listPage`. */
   static async list(wire: RemoteServer): Promise<SessionInfo[]> {
-    const { client: peer, isOwn } = openClient(wire);
-    try {
-      const { sessions } = await peer.request("session_list", {});
-      return Array.isArray(sessions) ? sessions.filter(isInfo) : [];
-    } finally {
-      if (isOwn) await peer.close();
-    }
+    return (await requestList(wire, {})).sessions;
+  }
+
+  /**
+   * At most `limit` of the sessions, up to 1,000, and `next`, the `cursor` for those that follow,
+   * unless there are no more. A server that knows no pages gives all of them.
+   */
+  static listPage(
+    wire: RemoteServer,
+    page: { limit: number; cursor?: string },
+  ): Promise<{ sessions: SessionInfo[]; next?: string }> {
+    return requestList(wire, page);
   }
 
   /** The state that follows from the events so far. */

@@ -42,6 +42,8 @@ export interface HostedSession {
   readonly agent: Agent;
   /** Further facts about the session for clients: folder, title. */
   readonly info?: () => Readonly<Record<string, unknown>>;
+  /** Whether `listPage` of its host has it. Default: yes. */
+  readonly isListed?: boolean;
   /** Runs on a prompt to its end; settles when the next run can start. */
   prompt?(prompt: SessionPrompt): Promise<unknown>;
   /** All or nothing. Without it, the model and the permission mode cannot be changed. */
@@ -57,6 +59,13 @@ export interface HostedSession {
   close(): Promise<void>;
 }
 
+/** A part of the list of sessions. */
+export interface SessionPage {
+  sessions: readonly SessionInfo[];
+  /** For the request of the next part. Absent: there are no more. */
+  next?: string;
+}
+
 /** Creates, opens and lists sessions. */
 export interface SessionHost {
   create(options: SessionOptions): Promise<HostedSession>;
@@ -64,4 +73,10 @@ export interface SessionHost {
   open(id: string): Promise<HostedSession | undefined>;
   /** All sessions, open or not. */
   list(): Promise<readonly SessionInfo[]>;
+  /**
+   * A part of the list, for hosts with so many that all of them are too many; in an order that does
+   * not change between two parts. `after` is `next` of the part before. Without it, the server cuts
+   * what `list` returns.
+   */
+  listPage?(page: { limit: number; after?: string }): Promise<SessionPage>;
 }

@@ -205,6 +205,29 @@ export function parseQueueEdit(payload: Payload, now: number): QueueEdit {
   return { op, queue, id, place };
 }
 
+/** How many sessions one page may have. */
+export const MAX_PAGE = 1000;
+const MAX_CURSOR_CHARS = 512;
+
+/** A part of the list of sessions. */
+export interface PageRequest {
+  limit: number;
+  after?: string;
+}
+
+/** `{limit?, cursor?}`; nothing where neither is there: all are asked for. */
+export function parsePage({ limit, cursor }: Payload): PageRequest | undefined {
+  if (limit === undefined && cursor === undefined) return undefined;
+  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+    throw invalidRequest(`"limit" is a whole number from 1 to ${MAX_PAGE}.`);
+  }
+  if (cursor === undefined) return { limit };
+  if (typeof cursor !== "string" || cursor === "" || cursor.length > MAX_CURSOR_CHARS) {
+    throw invalidRequest('"cursor" is "next" of the page before.');
+  }
+  return { limit, after: cursor };
+}
+
 /** `{messages}` */
 export function parseMessages({ messages }: Payload): AgentMessage[] {
   if (!Array.isArray(messages)) throw invalidRequest('"messages" is a list.');

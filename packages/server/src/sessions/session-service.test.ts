@@ -375,6 +375,28 @@ describe("commands of a session", () => {
     expect(await refused(client.request("prompt", { text: "Go" }, id))).toBe("session_not_found");
   });
 
+  it("session_list {limit, cursor}: comes in pages, of a host that knows none as well", async () => {
+    const { client } = serve();
+    await client.create();
+    await client.ask("session_create");
+    const first = await client.ask("session_list", { limit: 2 });
+    expect(first).toMatchObject({ sessions: [{ id: "kept" }, { id: "s_1" }], next: "s_1" });
+    const second = await client.ask("session_list", { limit: 2, cursor: "s_1" });
+    expect(second).toEqual({ sessions: [{ id: "s_2", isOpen: true, isRunning: false }] });
+    for (const payload of [
+      { limit: 0 },
+      { limit: 1001 },
+      { limit: 1.5 },
+      { limit: "2" },
+      { cursor: "s_1" },
+      { limit: 2, cursor: 1 },
+      { limit: 2, cursor: "" },
+      { limit: 2, cursor: "gone" },
+    ]) {
+      expect(await refused(client.request("session_list", payload))).toBe("invalid_request");
+    }
+  });
+
   it("sent again, a message gets the first answer, on whichever connection", async () => {
     const { client, another, host } = serve({ script: ["One", "Two"] });
     const id = await client.create();

@@ -16,12 +16,14 @@ import {
   type WireService,
 } from "@gyre/protocol";
 import { LiveSession } from "./live-session.ts";
-import type { HostedSession, SessionHost } from "./session-host.ts";
+import type { HostedSession, SessionHost, SessionInfo, SessionPage } from "./session-host.ts";
 import {
   parseChanges,
   parseDecisions,
   parseMessage,
   parseMessages,
+  type PageRequest,
+  parsePage,
   parsePrompt,
   type QueueEdit,
   parseQueueEdit,
@@ -145,7 +147,7 @@ export class SessionService implements WireService {
       session.watch(connection());
     };
     const handlers: Record<string, RequestHandler> = {
-      session_list: () => this.#list(),
+      session_list: ({ payload }) => this.#list(parsePage(payload)),
       session_create: async ({ payload }) => {
         const session = await this.#create(payload);
         attach(session);
@@ -212,16 +214,32 @@ export class SessionService implements WireService {
     return parseMessage(payload, this.#clock.now());
   }
 
-  async #list(): Promise<Payload> {
-    const listed = await this.#host.list();
-    const known = new Set(listed.map(({ id }) => id));
-    const others = [...this.#sessions.values()].filter(({ id }) => !known.has(id));
-    const all = [...listed, ...others.map(({ id, hosted }) => ({ id, ...hosted.info?.() }))];
-    const sessions = all.map((info) => {
+  async #list(page: PageRequest | undefined): Promise<Payload> {
+    const { sessions, next } = await (page ? this.#readPage(page) : this.#readAll());
+    const described = sessions.map((info) => {
       const live = this.#sessions.get(info.id);
       return { ...info, isOpen: live !== undefined, isRunning: live?.isBusy ?? false };
     });
-    return { sessions };
+    return { sessions: described, ...(next !== undefined && { next }) };
+  }
+
+  async #readAll(): Promise<SessionPage> {
+    const listed = await this.#host.list();
+    const known = new Set(listed.map(({ id }) => id));
+    return { sessions: [...listed, ...this.#listOpen(({ id }) => !known.has(id))] };
+  }
+
+  async #readPage(page: PageRequest): Promise<SessionPage> {
+    if (!this.#host.listPage) return cutPage((await this.#readAll()).sessions, page);
+    const { sessions, next } = await this.#host.listPage(page);
+    if (next !== undefined) return { sessions, next };
+    // Those that the host does not list come last.
+    return { sessions: [...sessions, ...this.#listOpen(({ isListed = true }) => !isListed)] };
+  }
+
+  #listOpen(want: (hosted: HostedSession) => boolean): SessionInfo[] {
+    const open = [...this.#sessions.values()].map(({ hosted }) => hosted);
+    return open.filter(want).map((hosted) => ({ id: hosted.id, ...hosted.info?.() }));
   }
 
   #create(options: Payload): Promise<LiveSession> {
@@ -307,6 +325,17 @@ export class SessionService implements WireService {
   #report(error: unknown, where: string): void {
     this.#options.onError?.(error, where);
   }
+}
+
+/** A part of a list whose host gives all of it. */
+function cutPage(all: readonly SessionInfo[], { limit, after }: PageRequest): SessionPage {
+  const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+  if (from === 0 && after !== undefined) {
+    throw invalidRequest('"cursor" is "next" of the page before; that session is gone.');
+  }
+  const sessions = all.slice(from, from + limit);
+  const last = from + limit < all.length ? sessions.at(-1) : undefined;
+  return { sessions, ...(last && { next: last.id }) };
 }
 
 function readStream({ stream }: Envelope): string {

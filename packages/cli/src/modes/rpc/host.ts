@@ -10,6 +10,7 @@ import {
   type SessionHost,
   type SessionInfo,
   type SessionOptions,
+  type SessionPage,
   type SessionPrompt,
 } from "@gyre/server";
 import { type Session, SessionError, type SessionStore } from "@gyre/sessions";
@@ -21,7 +22,10 @@ import type { Values } from "../../core/options.ts";
 import { isMode, MODE_NAMES, modelValue } from "../../text/choices.ts";
 
 /** Where sessions are kept: what is needed of `SessionStore`. */
-export type RpcStore = Pick<SessionStore, "create" | "list" | "locate" | "open" | "remove">;
+export type RpcStore = Pick<
+  SessionStore,
+  "create" | "list" | "listPage" | "locate" | "open" | "remove"
+>;
 
 /** What holds for a folder, which may have settings of its own. */
 export interface RpcFolder {
@@ -127,15 +131,29 @@ export class RpcHost implements SessionHost {
 
   list(): Promise<readonly SessionInfo[]> {
     return withProtocolErrors(async () => {
-      const { cwd, store } = await this.#setup(this.#values);
-      const sessions = (await store?.list({ cwd })) ?? [];
+      const { store } = await this.#setup(this.#values);
+      const sessions = (await store?.list({ cwd: this.#ownFolder })) ?? [];
       return sessions.map((summary) => ({ ...summary }));
     });
   }
 
+  listPage(page: { limit: number; after?: string }): Promise<SessionPage> {
+    return withProtocolErrors(async () => {
+      const { store } = await this.#setup(this.#values);
+      const found = await store?.listPage({ cwd: this.#ownFolder, ...page });
+      const { sessions = [], ...more } = found ?? {};
+      return { ...more, sessions: sessions.map((summary) => ({ ...summary })) };
+    });
+  }
+
+  /** The folder whose sessions are listed. Sessions are made in real folders. */
+  get #ownFolder(): string {
+    return this.#realFolder(this.#values.cwd);
+  }
+
   /** Opens the folder of a session. Only the folder of the command line has its trust. */
   async #enter(asked: Values): Promise<RpcFolder> {
-    const own = this.#realFolder(this.#values.cwd);
+    const own = this.#ownFolder;
     const cwd = asked.cwd === undefined ? own : this.#realFolder(asked.cwd);
     const { roots, secret = [] } = this.#ceilings ?? {};
     const isSecret = secret.some((place) => isWithin(cwd, this.#realFolder(place)));
@@ -175,7 +193,8 @@ export class RpcHost implements SessionHost {
         throw error;
       });
       const reopen = (): Promise<Harness> => open(true);
-      return new RpcSession({ id, cwd: folder.cwd, session, harness, reopen, ceilings });
+      const isListed = session !== undefined && folder.cwd === this.#ownFolder;
+      return new RpcSession({ id, cwd: folder.cwd, session, isListed, harness, reopen, ceilings });
     } catch (error) {
       await session?.close();
       throw error;
@@ -188,6 +207,7 @@ interface RpcSessionParts {
   id: string;
   cwd: string;
   session: Session | undefined;
+  isListed: boolean;
   harness: Harness;
   /** With what the session was given, whatever it was made with. */
   reopen: () => Promise<Harness>;
@@ -196,12 +216,14 @@ interface RpcSessionParts {
 
 class RpcSession implements HostedSession {
   readonly id: string;
+  readonly isListed: boolean;
   readonly #parts: RpcSessionParts;
   readonly #session: Session | undefined;
   #harness: Harness;
 
   constructor(parts: RpcSessionParts) {
     this.id = parts.id;
+    this.isListed = parts.isListed;
     this.#parts = parts;
     this.#session = parts.session;
     this.#harness = parts.harness;

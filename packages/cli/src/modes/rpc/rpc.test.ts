@@ -113,6 +113,26 @@ describe("gyre rpc", () => {
     expect(driver.stderr).toContain("to whom it may concern");
   });
 
+  it("lists sessions in pages, those of other folders last while they are open", async () => {
+    const driver = drive();
+    const first = await driver.create();
+    const more = [
+      (await driver.ask("session_create")).payload["session"],
+      (await driver.ask("session_create")).payload["session"],
+    ];
+    const elsewhere = (await driver.ask("session_create", { cwd: ".." })).payload["session"];
+    const listed: unknown[] = [];
+    let cursor: unknown;
+    do {
+      const page = { limit: 2, ...(cursor !== undefined && { cursor }) };
+      const { payload } = await driver.ask("session_list", page);
+      listed.push(...(payload["sessions"] as { id: unknown }[]).map(({ id }) => id));
+      cursor = payload["next"];
+    } while (cursor !== undefined);
+    expect(new Set(listed.slice(0, 3))).toEqual(new Set([first, ...more]));
+    expect(listed.slice(3)).toEqual([elsewhere]);
+  });
+
   it("lists sessions, and goes on with one", async () => {
     play([{ say: "One." }, { say: "Two." }]);
     const first = drive();
