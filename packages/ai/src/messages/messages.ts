@@ -265,6 +265,44 @@ export const THINKING_LEVELS = ["off", "minimal", "low", "medium", "high", "xhig
 /** How much a model is asked to think, as far as its service has a setting for it. */
 export type ThinkingLevel = (typeof THINKING_LEVELS)[number];
 
+/**
+ * What an API expects of requests to a model.
+ *
+ * - `eagerInput`: streams arguments as they are written; other models withhold each until it is whole.
+ * - `interleavedThinking`: thinks between calls, if a beta header asks for it.
+ * - `bedrockCache`: has a cache on Amazon Bedrock.
+ * - `longBedrockCache`: the cache on Amazon Bedrock can last an hour.
+ * - `adaptiveThinking`: takes a thinking level; models without it take a number of tokens.
+ * - `userLast`: the last message has to be the user's.
+ * - `xhighEffort`: takes the level `xhigh`; asked where `thinkingLevels` is absent.
+ * - `hiddenThinking`: thinks without showing anything, unless a summary is requested.
+ * - `fixedTemperature`: rejects a temperature.
+ * - `thinksByDefault`: thinks unless it is switched off.
+ * - `noForcedCalls`: rejects a request that forces a call.
+ * - `bindsThinking`: rejects its own thinking if something before it has changed since.
+ * - `offDisabled`, `offBetweenTools`: how thinking is switched off. Without either, the lowest level is
+ *   the least there is.
+ */
+export const MODEL_FEATURES = [
+  "eagerInput",
+  "interleavedThinking",
+  "bedrockCache",
+  "longBedrockCache",
+  "adaptiveThinking",
+  "userLast",
+  "xhighEffort",
+  "hiddenThinking",
+  "fixedTemperature",
+  "thinksByDefault",
+  "noForcedCalls",
+  "bindsThinking",
+  "offDisabled",
+  "offBetweenTools",
+] as const;
+
+/** One of `MODEL_FEATURES`. */
+export type ModelFeature = (typeof MODEL_FEATURES)[number];
+
 /** US dollars for a million tokens. An absent price is unknown. */
 export interface TokenPrice {
   input?: number;
@@ -296,6 +334,13 @@ export interface Model {
   reasoning?: boolean;
   /** How much it can be asked to think; a request for another level asks for the next one of these. */
   thinkingLevels?: readonly ThinkingLevel[];
+  /**
+   * What its service calls a level, where that is another word than the level's own (for `off`: `none`).
+   * Empty: the level is switched on without a word for how much.
+   */
+  efforts?: Readonly<Partial<Record<ThinkingLevel, string>>>;
+  /** What requests to it have to respect. Absent: not known, and assumed of what its id names. */
+  features?: readonly ModelFeature[];
   input?: readonly ("text" | "image")[];
   price?: ModelPrice;
   contextWindow?: number;

@@ -1,5 +1,7 @@
 import {
   type Model,
+  MODEL_FEATURES,
+  type ModelFeature,
   type ModelPrice,
   type PriceTier,
   THINKING_LEVELS,
@@ -32,7 +34,9 @@ export function catalog(): readonly Model[] {
  *     id|name|window|output limit|kinds|prices|tier|tier...
  *
  * No name: the last part of the id. Kinds: `t` text, `i` images, `r` thinking, and after a
- * slash the levels of thinking that it takes (`n` off, `u` minimal, `l`, `m`, `h`, `x`). Prices:
+ * slash the levels of thinking that it takes (`n` off, `u` minimal, `l`, `m`, `h`, `x`), each with
+ * its word in parentheses where that is another, and after one more slash a letter for each of its
+ * features (`a` for the first of `MODEL_FEATURES`). Prices:
  * input, output, read from a cache, written to it, with commas between. A tier is
  * `tokens:prices`. Counts of tokens may be in thousands (`k`) or in 1,024s (`K`). What
  * is empty is not known.
@@ -56,10 +60,11 @@ function parseModel(line: string, provider: string, api: string): Model {
     line.split("|");
   const model: Model = { id, name: name || id.slice(id.lastIndexOf("/") + 1), api, provider };
   if (kinds !== "") {
-    const [plain = "", levels] = kinds.split("/");
+    const [plain = "", levels = "", features] = kinds.split("/");
     model.reasoning = plain.includes("r");
     model.input = plain.includes("i") ? TEXT_AND_IMAGES : TEXT;
-    if (levels !== undefined) model.thinkingLevels = parseLevels(levels);
+    if (levels !== "") Object.assign(model, parseLevels(levels));
+    if (features !== undefined) model.features = parseFeatures(features);
   }
   if (rates !== "") model.price = Object.freeze(parsePrice(rates, tiers));
   const contextWindow = parseTokens(window);
@@ -75,17 +80,29 @@ const TEXT_AND_IMAGES: readonly ("text" | "image")[] = Object.freeze<("text" | "
   "image",
 ]);
 
-const LEVEL_LETTERS: Readonly<Record<ThinkingLevel, string>> = {
-  off: "n",
-  minimal: "u",
-  low: "l",
-  medium: "m",
-  high: "h",
-  xhigh: "x",
-};
+const LEVEL_LETTERS = "nulmhx";
 
-function parseLevels(letters: string): readonly ThinkingLevel[] {
-  return Object.freeze(THINKING_LEVELS.filter((level) => letters.includes(LEVEL_LETTERS[level])));
+function parseLevels(text: string): Pick<Model, "thinkingLevels" | "efforts"> {
+  const thinkingLevels: ThinkingLevel[] = [];
+  const efforts: Partial<Record<ThinkingLevel, string>> = {};
+  for (const [, letter = "", word] of text.matchAll(/(\w)(?:\((\w*)\))?/g)) {
+    const level = THINKING_LEVELS[LEVEL_LETTERS.indexOf(letter)];
+    if (level === undefined) continue;
+    thinkingLevels.push(level);
+    if (word !== undefined) efforts[level] = word;
+  }
+  Object.freeze(thinkingLevels);
+  return Object.keys(efforts).length > 0
+    ? { thinkingLevels, efforts: Object.freeze(efforts) }
+    : { thinkingLevels };
+}
+
+const FEATURE_LETTERS = "abcdefghijklmn";
+
+function parseFeatures(letters: string): readonly ModelFeature[] {
+  return Object.freeze(
+    MODEL_FEATURES.filter((_, index) => letters.includes(FEATURE_LETTERS.charAt(index))),
+  );
 }
 
 function parsePrice(rates: string, tiers: readonly string[]): ModelPrice {

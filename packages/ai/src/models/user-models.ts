@@ -2,6 +2,7 @@ import { isRecord } from "../common/records.ts";
 import { toList, toMap } from "../schema/json-schema.ts";
 import {
   type Model,
+  MODEL_FEATURES,
   type ModelPrice,
   type PriceTier,
   THINKING_LEVELS,
@@ -182,11 +183,22 @@ const KINDS = must(
   'a list of "text" and "image"',
 );
 
-const LEVELS = must(
-  (value) =>
-    Array.isArray(value) && value.every((v) => THINKING_LEVELS.some((level) => level === v)),
-  `a list of ${THINKING_LEVELS.map((level) => `"${level}"`).join(", ")}`,
-);
+const checkListOf = (values: readonly string[]): Check =>
+  must(
+    (value) => Array.isArray(value) && value.every((v) => values.includes(v)),
+    `a list of ${values.map((one) => `"${one}"`).join(", ")}`,
+  );
+const LEVELS = checkListOf(THINKING_LEVELS);
+const FEATURES = checkListOf(MODEL_FEATURES);
+const WORD = must((value) => isString(value) && /^[\w-]{0,32}$/.test(value), "a word");
+const EFFORTS: Check = (value, path, report) =>
+  void checkFields(
+    value,
+    path,
+    Object.fromEntries(THINKING_LEVELS.map((level) => [level, WORD])),
+    [],
+    report,
+  );
 
 const RATES = {
   input: DOLLARS,
@@ -212,6 +224,8 @@ const MODEL: Shape<Model> = {
   baseUrl: URL_TEXT,
   reasoning: YES_OR_NO,
   thinkingLevels: LEVELS,
+  efforts: EFFORTS,
+  features: FEATURES,
   input: KINDS,
   price: (value, path, report) => void checkFields(value, path, PRICE, [], report),
   contextWindow: TOKENS,

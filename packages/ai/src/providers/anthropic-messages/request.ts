@@ -9,7 +9,7 @@ import type { CacheRetention } from "../../client/client.ts";
 import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
 import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
-import { findClaudeFeatures } from "../services/claude-generations.ts";
+import { hasFeature } from "../services/claude-models.ts";
 import {
   listCalledTools,
   transformMessages,
@@ -50,13 +50,13 @@ export function writeRequest(request: RequestContext): ApiRequest {
   if (
     options.temperature !== undefined &&
     !body.thinking &&
-    !findClaudeFeatures(model.id).fixedTemperature
+    !hasFeature(model, "fixedTemperature")
   ) {
     Object.assign(body, { temperature: options.temperature });
   }
   const user = options.metadata?.["user_id"];
   if (typeof user === "string") body.metadata = { user_id: user };
-  const beta = thinking.budgeted && body.tools ? INTERLEAVED_BETA : withLooseThinking(body);
+  const beta = thinking.budgeted && body.tools ? INTERLEAVED_BETA : withLooseThinking(body, model);
   return {
     // Some write it with the version, as other services want it.
     url: joinUrl(baseUrl.replace(/\/v1$/, ""), "/v1/messages"),
@@ -75,8 +75,11 @@ export function writeRequest(request: RequestContext): ApiRequest {
  * summary took the place of old turns, say, or the tools are others. Asked so, they leave
  * that thinking out instead. Answers with the name of the feature, where it is used.
  */
-function withLooseThinking({ model, thinking }: MessageCreateParamsStreaming): string | undefined {
-  if (thinking?.type !== "adaptive" || !findClaudeFeatures(model).bindsThinking) return undefined;
+function withLooseThinking(
+  { thinking }: MessageCreateParamsStreaming,
+  model: Model,
+): string | undefined {
+  if (thinking?.type !== "adaptive" || !hasFeature(model, "bindsThinking")) return undefined;
   Object.assign(thinking, { block_binding: { prefix_mismatch_behavior: "drop_block" } });
   return BINDING_BETA;
 }
@@ -215,7 +218,7 @@ function toolParams(
   { context, model, options }: RequestContext,
   messages: readonly Message[],
 ): Pick<MessageCreateParamsStreaming, "tools" | "tool_choice"> {
-  const { eagerInput, noForcedCalls } = findClaudeFeatures(model.id);
+  const eagerInput = hasFeature(model, "eagerInput");
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description,
@@ -226,7 +229,7 @@ function toolParams(
     const { toolChoice: choice } = options;
     if (choice === undefined) return { tools };
     if (choice === "auto" || choice === "none") return { tools, tool_choice: { type: choice } };
-    if (noForcedCalls) return { tools };
+    if (hasFeature(model, "noForcedCalls")) return { tools };
     if (typeof choice === "object") return { tools, tool_choice: { type: "tool", ...choice } };
     return { tools, tool_choice: { type: "any" } };
   }

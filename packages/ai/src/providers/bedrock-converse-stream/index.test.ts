@@ -26,7 +26,12 @@ const model: Model = {
   provider: "amazon-bedrock",
   maxTokens: 64_000,
 };
-const nova: Model = { ...model, id: "us.amazon.nova-2-lite-v1:0", name: "Nova" };
+const nova: Model = {
+  ...model,
+  id: "us.amazon.nova-2-lite-v1:0",
+  name: "Nova",
+  reasoning: true,
+};
 const llama: Model = { ...model, id: "us.meta.llama4-maverick-17b-instruct-v1:0", name: "Llama" };
 
 const STRING_TYPE = 7;

@@ -9,12 +9,13 @@ import type {
 } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
 import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
-import { findClaudeFeatures } from "../services/claude-generations.ts";
+import { hasFeature } from "../services/claude-models.ts";
 import {
   listCalledTools,
   transformMessages,
   type MessageConstraints,
 } from "../../messages/transform-messages.ts";
+import { findEffortWord, nearestLevel } from "../services/thinking-level.ts";
 import { ProviderError } from "../errors/provider-error.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { parseSignature } from "../http/json.ts";
@@ -34,9 +35,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const reasoning = chooseReasoning(model, options, messages, toolConfig !== undefined);
   const { maxTokens } = reasoning;
   const temperature =
-    reasoning.fields || findClaudeFeatures(model.id).fixedTemperature
-      ? undefined
-      : options.temperature;
+    reasoning.fields || hasFeature(model, "fixedTemperature") ? undefined : options.temperature;
   const body: Record<string, unknown> = {
     messages: withCachePoints(toConverseMessages(messages, model), cache),
   };
@@ -237,7 +236,7 @@ interface CachePoint {
 
 function cachePoint(model: Model, retention: CacheRetention = "short"): CachePoint | undefined {
   if (retention === "none" || !hasCache(model)) return undefined;
-  const long = retention === "long" && findClaudeFeatures(model.id).longBedrockCache;
+  const long = retention === "long" && hasFeature(model, "longBedrockCache");
   return { type: "default", ...(long && { ttl: "1h" }) };
 }
 
@@ -246,7 +245,7 @@ function hasCache(model: Model): boolean {
   const given = model.quirks?.["cache"];
   if (typeof given === "boolean") return given;
   if (findFamily(model) === "nova") return true;
-  return findClaudeFeatures(model.id).bedrockCache === true;
+  return hasFeature(model, "bedrockCache");
 }
 
 /**
@@ -273,7 +272,7 @@ function toolParams(
   const tools = choice === "none" ? [] : (context.tools ?? []);
   if (tools.length > 0) {
     const specs = tools.map((tool) => toolSpec(tool, model));
-    if (findClaudeFeatures(model.id).noForcedCalls) return { tools: specs };
+    if (hasFeature(model, "noForcedCalls")) return { tools: specs };
     if (choice === "required") return { tools: specs, toolChoice: { any: {} } };
     if (typeof choice === "object") return { tools: specs, toolChoice: { tool: choice } };
     return { tools: specs };
@@ -315,15 +314,17 @@ function chooseReasoning(
   const family = findFamily(model);
   if (family === "claude") return claudeThinking(model, options, messages, hasTools);
   if (thinkingLevel === "off" || model.reasoning === false) return asked;
-  const effort = thinkingLevel === "minimal" ? "low" : thinkingLevel;
-  const upToHigh = effort === "xhigh" ? "high" : effort;
-  if (family === "nova" && model.id.includes("nova-2")) {
-    const fields = { reasoningConfig: { type: "enabled", maxReasoningEffort: upToHigh } };
+  // Of a model that is not known, what nearly all take.
+  const level = nearestLevel(thinkingLevel, model.thinkingLevels);
+  if (level === undefined) return asked;
+  const effort = findEffortWord(model, level);
+  if (family === "nova" && model.reasoning === true) {
+    const fields = { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } };
     // With the highest effort it takes no limit.
-    return upToHigh === "high" ? { fields } : { ...asked, fields };
+    return effort === "high" ? { fields } : { ...asked, fields };
   }
   if (family !== "openai") return asked;
-  if (model.id.includes("gpt-oss")) return { ...asked, fields: { reasoning_effort: upToHigh } };
+  if (model.id.includes("gpt-oss")) return { ...asked, fields: { reasoning_effort: effort } };
   return { ...asked, fields: { reasoning: { effort } } };
 }
 
@@ -343,7 +344,7 @@ function claudeThinking(
   const { maxTokens = model.maxTokens } = options;
   if (!params.thinking) return maxTokens === undefined ? {} : { maxTokens: max_tokens };
   // Older models refuse to hear of it.
-  const interleaved = budgeted && hasTools && findClaudeFeatures(model.id).interleavedThinking;
+  const interleaved = budgeted && hasTools && hasFeature(model, "interleavedThinking");
   return {
     maxTokens: max_tokens,
     fields: { ...fields, ...(interleaved && { anthropic_beta: [INTERLEAVED_BETA] }) },

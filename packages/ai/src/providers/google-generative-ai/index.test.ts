@@ -604,13 +604,8 @@ describe("the request", () => {
     ["gemini-2.5-flash-lite", "minimal", { includeThoughts: true, thinkingBudget: 1024 }],
     ["gemini-2.5-pro", "off", { thinkingBudget: 128 }],
     ["gemini-2.5-pro", "xhigh", { includeThoughts: true, thinkingBudget: 32_768 }],
-    ["gemini-3-flash-preview", "off", { thinkingLevel: "MINIMAL" }],
-    ["gemini-3-flash-preview", "medium", { includeThoughts: true, thinkingLevel: "MEDIUM" }],
     ["gemini-3-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "HIGH" }],
     ["gemini-3.1-pro-preview", "off", { thinkingLevel: "LOW" }],
-    ["gemini-3.1-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "MEDIUM" }],
-    ["gemini-3.8-flash", "minimal", { includeThoughts: true, thinkingLevel: "LOW" }],
-    ["gemini-3.5-flash-lite", "minimal", { includeThoughts: true, thinkingLevel: "MINIMAL" }],
     ["gemini-flash-latest", "xhigh", { includeThoughts: true, thinkingLevel: "HIGH" }],
     ["gemini-2.0-flash", "high", undefined],
     ["gemini-2.5-flash-image", "off", undefined],
@@ -619,6 +614,23 @@ describe("the request", () => {
     const { request } = await ask(WHOLE, {}, { thinkingLevel }, { ...model, id });
     const expected = thinkingConfig === undefined ? undefined : { thinkingConfig };
     expect(request.body["generationConfig"]).toEqual(expected);
+  });
+
+  it.each<[readonly ThinkingLevel[], ThinkingLevel, object]>([
+    [["minimal", "low", "medium", "high"], "off", { thinkingLevel: "MINIMAL" }],
+    [
+      ["minimal", "low", "medium", "high"],
+      "xhigh",
+      { includeThoughts: true, thinkingLevel: "HIGH" },
+    ],
+    [["low", "medium", "high"], "off", { thinkingLevel: "LOW" }],
+    [["low", "medium", "high"], "minimal", { includeThoughts: true, thinkingLevel: "LOW" }],
+    [["low", "medium", "high"], "medium", { includeThoughts: true, thinkingLevel: "MEDIUM" }],
+    [["minimal", "high"], "low", { includeThoughts: true, thinkingLevel: "HIGH" }],
+  ])("asks a model that takes %j to think: %s", async (thinkingLevels, level, thinkingConfig) => {
+    const at = { ...model, id: "gemma-9", reasoning: true, thinkingLevels };
+    const { request } = await ask(WHOLE, {}, { thinkingLevel: level }, at);
+    expect(request.body["generationConfig"]).toEqual({ thinkingConfig });
   });
 
   it("goes by what is said of a model, before its name", async () => {

@@ -1,13 +1,12 @@
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
-import type { Model, ThinkingLevel } from "../../messages/messages.ts";
+import { type Model, THINKING_LEVELS, type ThinkingLevel } from "../../messages/messages.ts";
 import { resolveService } from "../services/presets.ts";
+import { findEffortWord, nearestLevel } from "../services/thinking-level.ts";
 
 /** From here on models take a level, sign and number their calls, and read images in results. */
 const LEVELS_SINCE = 3;
 /** From here on models think, by a budget. */
 const BUDGETS_SINCE = 2.5;
-/** The last one of its family that can be asked for next to no thinking. */
-const LAST_MINIMAL_FLASH = 3.6;
 const BUDGETS: Required<ThinkingBudgets> = {
   minimal: 1_024,
   low: 2_048,
@@ -26,15 +25,15 @@ export interface ThinkingConfig {
 
 /** The setting for thinking that is nearest to the level of the request. */
 export function chooseThinking(model: Model, options: StreamOptions): ThinkingConfig | undefined {
-  const generation = parseGeneration(model);
-  // Models that draw and speak take no word about thinking.
-  if (model.reasoning === false || generation < BUDGETS_SINCE || /-(image|tts)\b/.test(model.id)) {
-    return undefined;
-  }
   const { thinkingBudgets, thinkingLevel = "off" } = options;
+  const kind = findKind(model);
+  if (kind === undefined) return undefined;
   const shown = thinkingLevel === "off" ? {} : { includeThoughts: true };
-  if (generation >= LEVELS_SINCE) {
-    return { ...shown, thinkingLevel: nearestLevel(thinkingLevel, findLevels(model, generation)) };
+  if (kind === "levels") {
+    // Thinking cannot be switched off there.
+    const wanted = thinkingLevel === "off" ? "minimal" : thinkingLevel;
+    const level = nearestLevel(wanted, findLevels(model)) ?? "high";
+    return { ...shown, thinkingLevel: findEffortWord(model, level).toUpperCase() };
   }
   const { least, most, none } = findBudgets(model.id);
   if (thinkingLevel === "off") return { thinkingBudget: none };
@@ -44,27 +43,26 @@ export function chooseThinking(model: Model, options: StreamOptions): ThinkingCo
   return { ...shown, thinkingBudget };
 }
 
-const LEVELS: readonly string[] = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
-
-/** The levels that a model takes. Thinking cannot be switched off on the newer ones. */
-function findLevels(model: Model, generation: number): readonly string[] {
-  const given = quirk(model, "thinkingLevels");
-  if (Array.isArray(given)) return given.map((level) => String(level).toUpperCase());
-  const known = LEVELS.filter((level) =>
-    model.thinkingLevels?.some((one) => one.toUpperCase() === level),
-  );
-  if (known.length > 0) return known;
-  if (/gemini-3-pro/.test(model.id)) return ["LOW", "HIGH"];
-  const isSmall = /flash-lite/.test(model.id);
-  const isFlash = /flash/.test(model.id) && generation <= LAST_MINIMAL_FLASH;
-  return isSmall || isFlash ? LEVELS : LEVELS.slice(1);
+/** How a model is asked to think: as the catalog says, or else as its name lets expect. */
+function findKind(model: Model): "levels" | "budget" | undefined {
+  if (model.reasoning === false) return undefined;
+  if (model.thinkingLevels) return "levels";
+  // Models that draw and speak take no word about thinking.
+  if (/-(image|tts)\b/.test(model.id)) return undefined;
+  const generation = parseGeneration(model);
+  if (generation >= LEVELS_SINCE) return "levels";
+  return generation >= BUDGETS_SINCE ? "budget" : undefined;
 }
 
-/** The level that was asked for, or else the next higher one, or the highest. */
-function nearestLevel(level: ThinkingLevel, levels: readonly string[]): string {
-  const wanted = level === "xhigh" ? LEVELS.length : LEVELS.indexOf(level.toUpperCase());
-  const found = levels.find((one) => LEVELS.indexOf(one) >= wanted);
-  return found ?? levels.at(-1) ?? "HIGH";
+/** What a model takes of which nothing is known: some have no other levels. */
+const LEAST_LEVELS: readonly ThinkingLevel[] = ["low", "high"];
+
+function findLevels(model: Model): readonly ThinkingLevel[] {
+  const given = quirk(model, "thinkingLevels");
+  if (!Array.isArray(given)) return model.thinkingLevels ?? LEAST_LEVELS;
+  return THINKING_LEVELS.filter((level) =>
+    given.some((one) => String(one).toLowerCase() === level),
+  );
 }
 
 /** Tokens that a model of the generation before levels may think. `none`: as near to it as it can. */

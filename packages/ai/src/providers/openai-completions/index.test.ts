@@ -910,14 +910,33 @@ describe("quirks", () => {
       );
     expect(await words(at("my-own"))).toEqual(["low", "low", "medium", "high", "high"]);
     expect(await words(at("deepseek"))).toEqual(["low", "low", "high", "high", "max"]);
-    expect(await words(at("groq", "qwen/qwen3-32b"))).toEqual(Array(5).fill("default"));
-    expect(await words(at("openai", "gpt-5"))).toEqual([
+    const known: Partial<Model> = { reasoning: true, thinkingLevels: ["minimal", "low", "high"] };
+    expect(await words({ ...at("deepseek"), ...known })).toEqual([
       "minimal",
       "low",
-      "medium",
+      "high",
       "high",
       "high",
     ]);
+    const own: Partial<Model> = { thinkingLevels: ["off", "high"], efforts: { high: "default" } };
+    expect(await words({ ...at("groq"), ...own })).toEqual(Array(5).fill("default"));
+  });
+
+  it("switches thinking on and off where a service has a switch", async () => {
+    const hybrid: Model = {
+      ...at("together"),
+      reasoning: true,
+      thinkingLevels: ["off", "high"],
+      efforts: { high: "" },
+    };
+    const on = await captureBody(hybrid, {}, { thinkingLevel: "low" });
+    expect(on).toMatchObject({ reasoning: { enabled: true } });
+    expect(on).not.toHaveProperty("reasoning_effort");
+    expect(await captureBody(hybrid)).toMatchObject({ reasoning: { enabled: false } });
+    const always: Model = { ...at("together"), reasoning: true, thinkingLevels: ["low"] };
+    const asked = await captureBody(always, {}, { thinkingLevel: "low" });
+    expect(asked).toMatchObject({ reasoning_effort: "low" });
+    expect(asked).not.toHaveProperty("reasoning");
   });
 
   it("says a budget where a service takes one", async () => {

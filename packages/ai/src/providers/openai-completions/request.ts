@@ -1,14 +1,10 @@
 import type { StreamOptions } from "../../client/client.ts";
-import {
-  type Message,
-  type Model,
-  THINKING_LEVELS,
-  type ThinkingLevel,
-} from "../../messages/messages.ts";
+import type { Message, Model } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
 import { addBreakpoints, type ChatMessage, chatMessages } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect } from "../services/chat-quirks.ts";
 import { resolveService } from "../services/presets.ts";
+import { findEffortWord, nearestLevel } from "../services/thinking-level.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
@@ -17,7 +13,7 @@ import { joinUrl } from "../http/url.ts";
 const USUAL_MAX_TOKENS = 32_000;
 /** Longer keys for a cache are refused. */
 const MAX_CACHE_KEY_CHARS = 64;
-/** Where a dialect has no word of its own for a level, this one is understood everywhere. */
+/** What a model is asked with of which nothing is known, in a dialect without words of its own. */
 const EFFORTS: Required<NonNullable<ChatDialect["efforts"]>> = {
   minimal: "low",
   low: "low",
@@ -119,59 +115,54 @@ function functionTool(name: string, description: string, parameters: object): ob
 }
 
 function thinkingParams(model: Model, options: StreamOptions, dialect: ChatDialect): object {
-  const { thinkingBudgets, thinkingLevel = "off" } = options;
-  const { thinkingLevels } = model;
-  if (thinkingLevel === "off") {
-    const canBeOff = thinkingLevels?.includes("off") !== false;
-    return dialect.thinkingOff && model.reasoning && canBeOff ? formatThinking(dialect) : {};
+  const { thinkingBudgets, thinkingLevel: wanted = "off" } = options;
+  const { thinkingLevels: known, reasoning } = model;
+  if (reasoning === false) return {};
+  if (wanted === "off") {
+    const canBeOff = known ? known.includes("off") : dialect.thinkingOff === true && reasoning;
+    return canBeOff ? formatThinking({ ...dialect, thinkingOff: true }) : {};
   }
-  if (model.reasoning === false) return {};
-  const budget = thinkingBudgets?.[thinkingLevel];
-  const takesEffort = dialect.reasoning === "effort" || dialect.reasoning === "openrouter";
-  // A service with words of its own knows which of them it takes.
-  if (!thinkingLevels || !takesEffort || dialect.efforts) {
-    return formatThinking(dialect, thinkingLevel, budget);
+  const budget = thinkingBudgets?.[wanted];
+  if (!known) {
+    return formatThinking(dialect, dialect.efforts?.[wanted] ?? EFFORTS[wanted], budget);
   }
-  const level = nearestLevel(thinkingLevel, thinkingLevels);
-  return formatThinking({ ...dialect, efforts: { [level]: level } }, level, budget);
+  const level = nearestLevel(wanted, known);
+  if (level === undefined) return {};
+  const thinkingOff = known.includes("off");
+  return formatThinking({ ...dialect, thinkingOff }, findEffortWord(model, level), budget);
 }
 
-type Level = Exclude<ThinkingLevel, "off">;
-
-/** The least level that the model takes and that is enough, or else its highest. */
-function nearestLevel(wanted: Level, known: readonly ThinkingLevel[]): Level {
-  const levels = THINKING_LEVELS.filter(
-    (level): level is Level => level !== "off" && known.includes(level),
-  );
-  const least = THINKING_LEVELS.indexOf(wanted);
-  return levels.find((level) => THINKING_LEVELS.indexOf(level) >= least) ?? levels.at(-1) ?? wanted;
-}
-
-/** A level, or none at all, in the words of a dialect. */
+/** A word for a level, or no level at all, in the way of a dialect. Empty: to think, and no word for how much. */
 function formatThinking(
-  { reasoning, efforts, thinkingExtra }: ChatDialect,
-  level?: Exclude<ThinkingLevel, "off">,
+  { reasoning, efforts, thinkingExtra, thinkingOff }: ChatDialect,
+  effort?: string,
   budget?: number,
 ): object {
-  const effort = level ? (efforts?.[level] ?? EFFORTS[level]) : "none";
+  const word = effort === "" ? {} : { reasoning_effort: effort ?? "none" };
   switch (reasoning) {
     case "effort":
-      return { reasoning_effort: effort };
+      return word;
     case "openrouter":
-      return { reasoning: budget === undefined ? { effort } : { max_tokens: budget } };
+      if (budget !== undefined) return { reasoning: { max_tokens: budget } };
+      return { reasoning: effort === "" ? { enabled: true } : { effort: effort ?? "none" } };
     case "thinking":
-      if (!level) return { thinking: { type: "disabled" } };
+      if (effort === undefined) return { thinking: { type: "disabled" } };
       return {
         thinking: { type: "enabled", ...thinkingExtra },
-        ...(efforts && { reasoning_effort: effort }),
+        ...(efforts && word),
+      };
+    case "switch":
+      return {
+        ...(thinkingOff && { reasoning: { enabled: effort !== undefined } }),
+        ...(effort && word),
       };
     case "enable_thinking":
       return {
-        enable_thinking: level !== undefined,
+        enable_thinking: effort !== undefined,
         ...(budget !== undefined && { thinking_budget: budget }),
       };
     case "template":
-      return { chat_template_kwargs: { enable_thinking: level !== undefined } };
+      return { chat_template_kwargs: { enable_thinking: effort !== undefined } };
     case "none":
       return {};
   }

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { StreamOptions } from "../../client/client.ts";
-import type { Context, Message, Model, UserContent } from "../../messages/messages.ts";
+import type {
+  Context,
+  Message,
+  Model,
+  ThinkingLevel,
+  UserContent,
+} from "../../messages/messages.ts";
 import {
   createAsk,
   fakeService,
@@ -21,6 +27,7 @@ const model: Model = {
   api: "openai-responses",
   provider: "openai",
   reasoning: true,
+  thinkingLevels: ["off", "low", "medium", "high", "xhigh"],
 };
 const plain: Model = { ...model, id: "gpt-4.1", reasoning: false };
 
@@ -638,26 +645,28 @@ describe("asking", () => {
     expect(request.headers).not.toHaveProperty("authorization");
   });
 
-  it.each([
-    ["gpt-5", "off", "minimal"],
-    ["gpt-5", "xhigh", "high"],
-    ["gpt-5-codex", "minimal", "low"],
-    ["gpt-5-codex", "off", undefined],
-    ["gpt-5-pro", "low", "high"],
-    ["gpt-5.1", "off", "none"],
-    ["gpt-5.1", "minimal", "low"],
-    ["gpt-5.1", "xhigh", "high"],
-    ["gpt-5.1-codex-max", "xhigh", "xhigh"],
-    ["gpt-5.2-pro", "low", "medium"],
-    ["gpt-5.5", "xhigh", "xhigh"],
-    ["gpt-5.1-chat-latest", "high", "medium"],
-    ["gpt-6", "off", "none"],
-    ["o4-mini", "off", undefined],
-    ["o4-mini", "minimal", "low"],
-    ["some-other", "high", "high"],
-  ] as const)("asks %s for level %s as effort %s", async (id, thinkingLevel, effort) => {
-    const { reasoning } = await bodyFor({}, { thinkingLevel }, { ...model, id });
-    const summary = thinkingLevel === "off" ? {} : { summary: "auto" };
+  it.each<[string, readonly ThinkingLevel[] | undefined, ThinkingLevel, string | undefined]>([
+    ["gpt-5", ["minimal", "low", "medium", "high"], "off", "minimal"],
+    ["gpt-5", ["minimal", "low", "medium", "high"], "xhigh", "high"],
+    ["gpt-5-codex", ["low", "medium", "high"], "minimal", "low"],
+    ["gpt-5-codex", ["low", "medium", "high"], "off", undefined],
+    ["gpt-5-pro", ["high"], "low", "high"],
+    ["gpt-5.1", ["off", "low", "medium", "high"], "off", "none"],
+    ["gpt-5.1", ["off", "low", "medium", "high"], "minimal", "low"],
+    ["gpt-5.1", ["off", "low", "medium", "high"], "xhigh", "high"],
+    ["gpt-5.1-codex-max", ["low", "medium", "high", "xhigh"], "xhigh", "xhigh"],
+    ["gpt-5.2-pro", ["medium", "high", "xhigh"], "low", "medium"],
+    ["gpt-5.1-chat-latest", ["medium"], "high", "medium"],
+    ["gpt-6", undefined, "off", undefined],
+    ["gpt-6", undefined, "xhigh", "high"],
+    ["o4-mini", undefined, "off", undefined],
+    ["o4-mini", undefined, "minimal", "low"],
+    ["some-other", undefined, "high", "high"],
+  ])("asks %s, which takes %j, for level %s as effort %s", async (id, levels, level, effort) => {
+    const { thinkingLevels: _, ...unknown } = model;
+    const at = { ...unknown, id, ...(levels && { thinkingLevels: levels }) };
+    const { reasoning } = await bodyFor({}, { thinkingLevel: level }, at);
+    const summary = level === "off" ? {} : { summary: "auto" };
     expect(reasoning).toEqual(effort && { effort, ...summary });
   });
 

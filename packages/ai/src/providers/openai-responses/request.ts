@@ -6,13 +6,14 @@ import type {
   ResponseOutputText,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
-import type {
-  AssistantContent,
-  Message,
-  Model,
-  TextContent,
-  ThinkingLevel,
-  UserContent,
+import {
+  type AssistantContent,
+  type Message,
+  type Model,
+  type TextContent,
+  THINKING_LEVELS,
+  type ThinkingLevel,
+  type UserContent,
 } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
 import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
@@ -20,6 +21,7 @@ import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
 import { parseJsonOr } from "../http/json.ts";
 import { joinUrl } from "../http/url.ts";
+import { findEffortWord, nearestLevel, USUAL_LEVELS } from "../services/thinking-level.ts";
 import { toRecord } from "../../common/records.ts";
 
 /** The service takes no smaller limit. */
@@ -241,7 +243,7 @@ function reasoningParams(request: RequestContext): Params {
   const { model, options } = request;
   if (!model.reasoning) return {};
   const { thinkingLevel = "off" } = options;
-  const effort = effortFor(thinkingLevel, findEfforts(request));
+  const effort = findEffort(request, thinkingLevel);
   return {
     ...(effort && { reasoning: { effort, ...(thinkingLevel !== "off" && { summary: "auto" }) } }),
     ...(quirk(request, "encryptedReasoning") !== false && {
@@ -250,40 +252,25 @@ function reasoningParams(request: RequestContext): Params {
   };
 }
 
-const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 type Effort = (typeof EFFORTS)[number];
 
-/** The least effort that the model knows and that is enough, or else its most. */
-function effortFor(level: ThinkingLevel, known: readonly Effort[]): Effort | undefined {
-  if (level === "off") return known.find((effort) => effort === "none" || effort === "minimal");
-  const thinking = known.filter((effort) => effort !== "none");
-  const wanted = EFFORTS.indexOf(level);
-  return thinking.find((effort) => EFFORTS.indexOf(effort) >= wanted) ?? thinking.at(-1);
+/** Nothing, where the model has no word for what is asked. */
+function findEffort(request: RequestContext, wanted: ThinkingLevel): Effort | undefined {
+  const known = findLevels(request);
+  // As little as there is, where thinking cannot be switched off.
+  const least = known.find((one) => one === "off" || one === "minimal");
+  const level = wanted === "off" ? least : nearestLevel(wanted, known);
+  if (level === undefined) return undefined;
+  const word = findEffortWord(request.model, level);
+  return EFFORTS.find((effort) => effort === word);
 }
 
-/** In rising order: what is known of the model, or else of its family, which refuses any other. */
-function findEfforts(request: RequestContext): readonly Effort[] {
+/** What the model takes; of one that is not known only what nearly all take, and nothing at `off`. */
+function findLevels(request: RequestContext): readonly ThinkingLevel[] {
   const given = quirk(request, "efforts");
-  if (Array.isArray(given)) return EFFORTS.filter((effort) => given.includes(effort));
-  const { id, thinkingLevels } = request.model;
-  if (thinkingLevels) {
-    return EFFORTS.filter((effort) =>
-      thinkingLevels.some((level) => (level === "off" ? "none" : level) === effort),
-    );
-  }
-  const version = /gpt-([5-9])(?:\.(\d+))?/.exec(id);
-  if (!version) return ["low", "medium", "high"];
-  const [, major, minor = "0"] = version;
-  const first = major === "5" && minor === "0";
-  const later = major !== "5" || Number(minor) > 1;
-  if (id.includes("-chat")) return ["medium"];
-  if (id.includes("-pro")) return first ? ["high"] : ["medium", "high", "xhigh"];
-  const codex = id.includes("codex");
-  return EFFORTS.filter((effort) => {
-    if (effort === "none") return !codex && !first;
-    if (effort === "minimal") return !codex && first;
-    return effort !== "xhigh" || later || id.includes("codex-max");
-  });
+  if (!Array.isArray(given)) return request.model.thinkingLevels ?? USUAL_LEVELS;
+  return THINKING_LEVELS.filter((level) => given.includes(level === "off" ? "none" : level));
 }
 
 function cacheParams(request: RequestContext): Params {

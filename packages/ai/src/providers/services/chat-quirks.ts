@@ -1,4 +1,5 @@
 import type { Model, ThinkingLevel, Usage } from "../../messages/messages.ts";
+import { hasFeature } from "./claude-models.ts";
 import type { ServicePreset } from "./presets.ts";
 import { toRecord } from "../../common/records.ts";
 
@@ -21,11 +22,21 @@ export interface ChatQuirks {
   /**
    * How a thinking level is said. `effort`: `reasoning_effort`. `openrouter`: an object
    * with an effort or a budget. `thinking`: `thinking.type`, and an effort where `efforts`
-   * says which. `enable_thinking`: a flag and a budget. `template`: a flag for the chat
+   * says which. `switch`: `reasoning.enabled` for models that can be switched off, and an effort. `enable_thinking`: a flag and a budget. `template`: a flag for the chat
    * template of a server of one's own. `none`: not at all. Default `effort`.
    */
-  reasoning?: "effort" | "openrouter" | "thinking" | "enable_thinking" | "template" | "none";
-  /** The word for each level, where it is another than the level's own (`xhigh`: `high`). */
+  reasoning?:
+    | "effort"
+    | "openrouter"
+    | "thinking"
+    | "switch"
+    | "enable_thinking"
+    | "template"
+    | "none";
+  /**
+   * The word for each level, where it is another than the level's own (`xhigh`: `high`). What a model
+   * has in `thinkingLevels` and `efforts` takes precedence over it.
+   */
   efforts?: Partial<Record<Exclude<ThinkingLevel, "off">, string>>;
   /** Thinking can be switched off; else nothing is sent at level `off`. Default false. */
   thinkingOff?: boolean;
@@ -106,7 +117,6 @@ const ANYWHERE: NonNullable<ChatQuirks["byModel"]> = [
     quirks: { maxTokensField: "max_completion_tokens", temperature: false },
   },
   { ids: "claude", quirks: { callIds: { pattern: "^[\\w-]+$", maxLength: 40 } } },
-  { ids: "claude-[a-z]+-(4[.-]([6-9]|[1-9]\\d)|[5-9])(?!\\d)", quirks: { userLast: true } },
 ];
 
 /** How to speak to a model: what it says itself, then its service, then the defaults. */
@@ -117,6 +127,7 @@ export function chatDialect(model: Model, service: ServicePreset): ChatDialect {
     {},
     DEFAULTS,
     ...matching(model, ANYWHERE),
+    hasFeature(model, "userLast") && { userLast: true },
     ofService,
     ...matching(model, ofService.byModel),
     ofModel,

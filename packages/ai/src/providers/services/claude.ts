@@ -1,7 +1,8 @@
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
 import type { Message, Model } from "../../messages/messages.ts";
 import { isOwn } from "../../messages/transform-messages.ts";
-import { findClaudeFeatures } from "./claude-generations.ts";
+import { hasFeature } from "./claude-models.ts";
+import { type ActiveLevel, findEffortWord, nearestLevel, USUAL_LEVELS } from "./thinking-level.ts";
 
 /** Thinking between calls needs this, where thinking goes by a budget. */
 export const INTERLEAVED_BETA = "interleaved-thinking-2025-05-14";
@@ -37,14 +38,14 @@ export function claudeMessages(messages: readonly Message[], model: Model): Mess
     return content.length > 0 ? [{ ...message, content }] : [];
   });
   const last = turns.at(-1);
-  if (last?.role !== "assistant" || !findClaudeFeatures(model.id).userLast) return turns;
+  if (last?.role !== "assistant" || !hasFeature(model, "userLast")) return turns;
   // What the service paused it wants back as it was.
   const paused = isOwn(last, model) && last.content.some(({ type }) => type === "serviceTool");
   if (paused && last.stopReason === "pause") return turns;
   return [...turns, { role: "user", content: "(Go on.)", timestamp: last.timestamp }];
 }
 
-type Effort = "low" | "medium" | "high" | "xhigh";
+const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 export interface Thinking {
   params: {
@@ -53,7 +54,7 @@ export interface Thinking {
       | { type: "adaptive"; display?: "summarized" }
       | { type: "enabled"; budget_tokens: number }
       | { type: "disabled" | "between_tools" };
-    output_config?: { effort: Effort };
+    output_config?: { effort: (typeof EFFORTS)[number] };
   };
   /** It goes by a number of tokens. */
   budgeted: boolean;
@@ -68,13 +69,12 @@ export function chooseThinking(
   const { maxTokens, thinkingBudgets, thinkingLevel = "off" } = options;
   const most = model.maxTokens ?? DEFAULT_MAX_TOKENS;
   const max_tokens = maxTokens ?? Math.min(most, USUAL_MAX_TOKENS);
-  const forced = isForced(options) && !findClaudeFeatures(model.id).noForcedCalls;
+  const forced = isForced(options) && !hasFeature(model, "noForcedCalls");
   if (thinkingLevel === "off" || forced || !mayThink(messages, model)) {
     return { params: { max_tokens, ...offParams(model, forced) }, budgeted: false };
   }
   if (thinksAdaptively(model)) {
-    const effort = thinkingLevel === "minimal" ? "low" : thinkingLevel;
-    return { params: { max_tokens, ...adaptiveParams(model, effort) }, budgeted: false };
+    return { params: { max_tokens, ...adaptiveParams(model, thinkingLevel) }, budgeted: false };
   }
   const wanted = thinkingBudgets?.[thinkingLevel] ?? BUDGETS[thinkingLevel];
   // More than the model can say in all is refused.
@@ -95,18 +95,20 @@ function isForced({ toolChoice }: StreamOptions): boolean {
 
 type ThinkingParams = Pick<Thinking["params"], "thinking" | "output_config">;
 
-function adaptiveParams({ id }: Model, wanted: Effort): ThinkingParams {
-  const { hiddenThinking, xhighEffort } = findClaudeFeatures(id);
-  const effort = wanted === "xhigh" && !xhighEffort ? "high" : wanted;
-  const display = hiddenThinking && { display: "summarized" as const };
+function adaptiveParams(model: Model, wanted: ActiveLevel): ThinkingParams {
+  const usual = hasFeature(model, "xhighEffort") ? [...USUAL_LEVELS, "xhigh" as const] : undefined;
+  const level = nearestLevel(wanted, model.thinkingLevels ?? usual) ?? wanted;
+  const word = findEffortWord(model, level);
+  const effort = EFFORTS.find((known) => known === word) ?? "high";
+  const display = hasFeature(model, "hiddenThinking") && { display: "summarized" as const };
   return { thinking: { type: "adaptive", ...display }, output_config: { effort } };
 }
 
 /** Switches thinking off on models that think by default, or else asks for as little as there is. */
 function offParams(model: Model, forced: boolean): ThinkingParams {
-  const { thinkingOff, thinksByDefault } = findClaudeFeatures(model.id);
-  if (!thinksByDefault) return {};
-  if (thinkingOff) return { thinking: { type: thinkingOff } };
+  if (!hasFeature(model, "thinksByDefault")) return {};
+  if (hasFeature(model, "offDisabled")) return { thinking: { type: "disabled" } };
+  if (hasFeature(model, "offBetweenTools")) return { thinking: { type: "between_tools" } };
   return forced ? {} : adaptiveParams(model, "low");
 }
 
@@ -114,9 +116,9 @@ function offParams(model: Model, forced: boolean): ThinkingParams {
  * In the middle of a turn that began without thinking, the service refuses to begin with it,
  * but for models that think unasked.
  */
-function mayThink(messages: readonly Message[], { id }: Model): boolean {
+function mayThink(messages: readonly Message[], model: Model): boolean {
   if (messages.at(-1)?.role === "user") return true;
-  if (findClaudeFeatures(id).thinksByDefault) return true;
+  if (hasFeature(model, "thinksByDefault")) return true;
   let first = messages.findLastIndex(({ role }) => role === "assistant");
   // Neighbors are one message there.
   while (messages[first - 1]?.role === "assistant") first--;
@@ -125,8 +127,8 @@ function mayThink(messages: readonly Message[], { id }: Model): boolean {
 }
 
 /** Newer models take a level; the older ones a number of tokens. A quirk may say it. */
-function thinksAdaptively({ id, quirks }: Model): boolean {
-  const given = quirks?.["thinking"];
+function thinksAdaptively(model: Model): boolean {
+  const given = model.quirks?.["thinking"];
   if (given === "adaptive" || given === "budget") return given === "adaptive";
-  return findClaudeFeatures(id).adaptiveThinking === true;
+  return hasFeature(model, "adaptiveThinking");
 }

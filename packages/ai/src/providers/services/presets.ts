@@ -54,8 +54,6 @@ export const SERVICES: readonly ServicePreset[] = [
       byModel: [
         { ids: "^(o\\d|gpt-[5-9])", quirks: { systemRole: "developer" } },
         { ids: "^gpt-(4\\.1|[5-9])", quirks: { longCache: true } },
-        { ids: "^gpt-5(?!\\.)", quirks: { efforts: { minimal: "minimal" } } },
-        { ids: "^gpt-(5\\.[2-9]|[6-9])", quirks: { efforts: { xhigh: "xhigh" } } },
       ],
     },
   }),
@@ -84,7 +82,6 @@ export const SERVICES: readonly ServicePreset[] = [
     quirks: {
       reasoning: "openrouter",
       reasoningBack: "reasoning_details",
-      efforts: { minimal: "minimal", xhigh: "xhigh" },
       usageCost: true,
       byModel: [{ ids: "claude", quirks: { cacheControl: true } }],
     },
@@ -94,23 +91,7 @@ export const SERVICES: readonly ServicePreset[] = [
     quirks: {
       maxTokensField: "max_completion_tokens",
       reasoningBack: "reasoning",
-      byModel: [
-        {
-          ids: "qwen",
-          quirks: {
-            // These think or do not; how much cannot be said.
-            efforts: {
-              minimal: "default",
-              low: "default",
-              medium: "default",
-              high: "default",
-              xhigh: "default",
-            },
-            thinkingOff: true,
-            extra: { reasoning_format: "parsed" },
-          },
-        },
-      ],
+      byModel: [{ ids: "qwen", quirks: { extra: { reasoning_format: "parsed" } } }],
     },
   }),
   defineService("xai", "xAI", CHAT, {
@@ -118,7 +99,6 @@ export const SERVICES: readonly ServicePreset[] = [
     quirks: {
       sessionHeader: "x-grok-conv-id",
       byModel: [
-        { ids: "grok-4\\.3", quirks: { thinkingOff: true } },
         // These reject a thinking level.
         { ids: "grok-(4(-|$)|4\\.20|build|code)", quirks: { reasoning: "none" } },
       ],
@@ -146,22 +126,18 @@ export const SERVICES: readonly ServicePreset[] = [
       emptyContent: "",
       assistantAfterResults: true,
       userLast: true,
-      byModel: [{ ids: "magistral", quirks: { reasoning: "none" } }],
     },
   }),
   defineService("together", "Together", CHAT, {
     baseUrl: "https://api.together.xyz/v1",
-    quirks: { alwaysLimit: true },
+    quirks: { alwaysLimit: true, reasoning: "switch" },
   }),
   defineService("fireworks", "Fireworks", CHAT, {
     baseUrl: "https://api.fireworks.ai/inference/v1",
     quirks: {
       alwaysLimit: true,
-      thinkingOff: true,
       reasoningBack: "reasoning_content",
       sessionHeader: "x-session-affinity",
-      // These always think.
-      byModel: [{ ids: "gpt-oss|kimi", quirks: { thinkingOff: false } }],
     },
   }),
   defineService("cerebras", "Cerebras", CHAT, {
@@ -187,7 +163,6 @@ export const SERVICES: readonly ServicePreset[] = [
       toolChoices: ["none"],
       promptCacheKey: true,
       byModel: [
-        { ids: "k2\\.[56]", quirks: { thinkingOff: true } },
         { ids: "k2\\.6", quirks: { thinkingExtra: { keep: "all" } } },
         { ids: "k[3-9]", quirks: { reasoning: "effort", efforts: LOW_HIGH_MAX } },
       ],
@@ -199,12 +174,10 @@ export const SERVICES: readonly ServicePreset[] = [
       reasoning: "thinking",
       efforts: LOW_HIGH_MAX,
       thinkingExtra: { clear_thinking: false },
-      thinkingOff: true,
       reasoningBack: "reasoning_content",
       toolChoices: [],
       // Else arguments come only when they are whole, after a long silence.
       extra: { tool_stream: true },
-      byModel: [{ ids: "glm-(5\\.[3-9]|[6-9])", quirks: { thinkingOff: false } }],
     },
   }),
   defineService("perplexity", "Perplexity", CHAT, {
