@@ -8,6 +8,12 @@ export {
 export { alignLines } from "./edit/align.ts";
 export { type EditDetails, editTool, MAX_EDIT_BYTES, MAX_EDITS } from "./edit/tool.ts";
 export type { ToolEnv } from "./contract/env.ts";
+export {
+  containCommand,
+  type Containment,
+  describeContainment,
+  findContainment,
+} from "./process/containment.ts";
 export { cleanEnvironment, type EnvironmentOptions } from "./process/environment.ts";
 export { type FetchOptions, fetchTool } from "./web/fetch/tool.ts";
 export * from "./search/find/tool.ts";

@@ -1,4 +1,4 @@
-import { type ProgramEnd, runProgram, type Toolset } from "@gyre/tools";
+import { containCommand, type ProgramEnd, runProgram, type Toolset } from "@gyre/tools";
 import type { UserCommandMessage } from "./user-command.ts";
 
 /** Of a long output, its end is kept. */
@@ -27,17 +27,18 @@ export async function runUserCommand(
   const shell = env["SHELL"] ?? "/bin/sh";
   const timestamp = Date.now();
   let shown = "";
-  const end = await runProgram(
+  const program = await containCommand(
     { argv: [shell, "-c", command], cwd: toolset.env.workspace.root, env: pickDefined(env) },
-    {
-      signal,
-      spoolFolder: toolset.env.spoolFolder,
-      onOutput: (piece) => {
-        shown = (shown + piece).slice(-MAX_SHOWN_CHARS);
-        onOutput(shown);
-      },
-    },
+    command,
   );
+  const end = await runProgram(program, {
+    signal,
+    spoolFolder: toolset.env.spoolFolder,
+    onOutput: (piece) => {
+      shown = (shown + piece).slice(-MAX_SHOWN_CHARS);
+      onOutput(shown);
+    },
+  });
   const { durationMs, exitCode } = end;
   const whole = [joinOutput(end.stdout), joinOutput(end.stderr)]
     .filter((text) => text !== "")

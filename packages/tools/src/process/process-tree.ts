@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { errnoOf } from "@gyre/ai";
 
 /**
  * The environment variable by which a program and all that it starts are found again,
@@ -31,6 +32,18 @@ export function newRunId(): string {
 export function runMark(id: string): string {
   const outer = process.env[RUN_VARIABLE];
   return outer ? `${outer},${id}` : id;
+}
+
+/** More microseconds than any program runs, and no other limit that a person would set. */
+const LEAST_LIMIT = 2 ** 52;
+const LIMIT_DIGITS = 12;
+
+/**
+ * The soft limit for time in real-time scheduling that marks the processes of a run: each hands
+ * it down to those that it starts, and programs leave it alone.
+ */
+export function limitMark(id: string): string {
+  return String(LEAST_LIMIT + Number.parseInt(id.slice(0, LIMIT_DIGITS), 16));
 }
 
 /** A process as the kernel reports it. `start`: ticks since the machine was started. */
@@ -78,6 +91,10 @@ export interface TreeRoot {
    * were not given to others meanwhile.
    */
   isWatched: boolean;
+  /** All of it are in a PID namespace, whose init is the only child of the root. Default false. */
+  isNamespace?: boolean;
+  /** It was started with the limit of `limitMark`, so that all of it have it. Default false. */
+  hasLimit?: boolean;
 }
 
 /** What was found of a tree at a moment. */
@@ -97,10 +114,10 @@ interface Sighting {
  * A program that was started as the leader of a session of its own, with `RUN_VARIABLE`
  * in its environment, and all that came from it.
  *
- * On Linux these are found: by the mark in their environment; by their parents; by
- * the session that one of them led; by having been seen as one of them before. What
- * drops its mark, its session and its parents, all three before it is looked for,
- * is not found: a sandbox with PIDs of its own has no such hole. Elsewhere it is the
+ * On Linux these are found: by the mark in their environment or among their limits; by their
+ * parents; by the session that one of them led; by having been seen as one of them before.
+ * What drops all of these before it is looked for is not found: a namespace has no such hole.
+ * Elsewhere it is the
  * process group (macOS) or what `taskkill /T` finds (Windows).
  */
 export class ProcessTree {
@@ -135,7 +152,7 @@ export class ProcessTree {
    * could not be ended. Further calls give the same answer.
    */
   end(): Promise<number[]> {
-    this.#ending ??= isLinux ? this.#endAll() : this.#endGroup();
+    this.#ending ??= this.#end();
     return this.#ending;
   }
 
@@ -161,7 +178,7 @@ export class ProcessTree {
     const unclear = new Set<number>();
     for (const found of living) {
       const { pid, start } = found;
-      const mark = this.#known.get(pid) === start ? "ours" : readMark(found, this.#root.id);
+      const mark = this.#known.get(pid) === start ? "ours" : readMark(found, this.#root);
       if (mark === "ours") members.set(pid, found);
       if (mark === "unclear") unclear.add(pid);
     }
@@ -215,6 +232,30 @@ export class ProcessTree {
   #signal(members: readonly ProcessInfo[], signal: NodeJS.Signals): void {
     for (const { pid, group } of members) if (!this.#groups.has(group)) send(pid, signal);
     for (const group of this.#groups) if (!send(-group, signal)) this.#groups.delete(group);
+  }
+
+  #end(): Promise<number[]> {
+    if (!isLinux) return this.#endGroup();
+    const { isNamespace, pid, start } = this.#root;
+    const root = isNamespace && pid !== undefined ? processInfo(pid) : undefined;
+    const init = root?.start === start && root && onlyChild(root.pid);
+    // Where the root has gone, or has not made the namespace yet, marks and parents show what is there.
+    return init && init.parent === root.pid ? this.#endNamespace(root, init) : this.#endAll();
+  }
+
+  /**
+   * Asks the group of the root to end, then kills the init: the kernel kills all of the namespace
+   * with it, and the init is the last of it to go. Nothing needs to be looked for.
+   */
+  async #endNamespace(root: ProcessInfo, init: ProcessInfo): Promise<number[]> {
+    const processes = [init, root];
+    const killAt = Date.now() + TERM_GRACE_MS;
+    send(-root.pid, "SIGTERM");
+    while (processes.some(isAlive) && Date.now() < killAt) await pause(POLL_MS);
+    for (const each of processes) if (isAlive(each)) send(each.pid, "SIGKILL");
+    const stopWaitingAt = Date.now() + KILL_WAIT_MS;
+    while (processes.some(isAlive) && Date.now() < stopWaitingAt) await pause(POLL_MS);
+    return processes.filter(isAlive).map(({ pid }) => pid);
   }
 
   async #endAll(): Promise<number[]> {
@@ -283,11 +324,17 @@ function allProcesses(known: ReadonlyMap<number, ProcessInfo>): {
   return { all, vanished };
 }
 
-function readMark({ pid, isKernels }: ProcessInfo, id: string): "ours" | "other" | "unclear" {
+function readMark(
+  { pid, isKernels }: ProcessInfo,
+  { id, hasLimit }: TreeRoot,
+): "ours" | "other" | "unclear" {
   if (isKernels) return "other";
-  const environment = readProc(`${pid}/environ`);
-  if (!environment) return existsSync(`/proc/${pid}`) ? "other" : "unclear";
-  if (environment.length === 0) return "unclear";
+  const limits = readProc(`${pid}/limits`);
+  if (limits?.includes(limitMark(id))) return "ours";
+  const environment = readEnvironment(pid);
+  if (environment === "other") return "other";
+  // One that is being turned into another program has a limit all the while.
+  if (environment.length === 0) return hasLimit && limits?.length ? "other" : "unclear";
   // Most have not: that is found out without making strings.
   if (!environment.includes(id)) return "other";
   const prefix = `${RUN_VARIABLE}=`;
@@ -298,6 +345,23 @@ function readMark({ pid, isKernels }: ProcessInfo, id: string): "ours" | "other"
       (entry) => entry.startsWith(prefix) && entry.slice(prefix.length).split(",").includes(id),
     );
   return isOurs ? "ours" : "other";
+}
+
+/** Empty for one that is being turned into another program, or is about to be gone. */
+function readEnvironment(pid: number): Buffer | "other" {
+  try {
+    return readFileSync(`/proc/${pid}/environ`);
+  } catch (error) {
+    // Another user's is closed to us. One that exits has none, but may be the last of a namespace.
+    const isClosed = errnoOf(error) === "EACCES" || errnoOf(error) === "EPERM";
+    return isClosed ? "other" : Buffer.alloc(0);
+  }
+}
+
+/** The only child of a process; nothing where it has none yet, or where the kernel does not say. */
+function onlyChild(pid: number): ProcessInfo | undefined {
+  const children = readProc(`${pid}/task/${pid}/children`)?.toString("latin1").trim() ?? "";
+  return /^\d+$/.test(children) ? processInfo(Number(children)) : undefined;
 }
 
 function isAlive({ pid, start }: ProcessInfo): boolean {

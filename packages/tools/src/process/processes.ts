@@ -5,6 +5,7 @@ import { StringDecoder } from "node:string_decoder";
 import { type Clock, systemClock } from "@gyre/ai";
 import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
 import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
+import { EXIT_BY_SIGTERM, limitArguments } from "./containment.ts";
 import { noteRun } from "./run-notes.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
 import { unwatch, watch } from "./running-trees.ts";
@@ -97,7 +98,14 @@ export async function startProgram(
   }
   const { pid, start, exited } = child;
   if (start !== undefined) note.started(pid, start);
-  const tree = new ProcessTree({ id, pid, ...(start !== undefined && { start }), isWatched: true });
+  const tree = new ProcessTree({
+    id,
+    pid,
+    ...(start !== undefined && { start }),
+    isWatched: true,
+    isNamespace: program.tree?.kind === "namespace",
+    hasLimit: program.tree?.kind === "limit",
+  });
   watch(tree);
 
   let failure: { error: unknown } | undefined;
@@ -140,6 +148,8 @@ export async function startProgram(
   async function settle(): Promise<ProgramEnd> {
     const exit = await Promise.race([exited, abandoned]);
     endedBy ??= "itself";
+    // The init of a namespace reports our own signal as an exit code.
+    const isOurSignal = endedBy !== "itself" && exit.code === EXIT_BY_SIGTERM && program.tree;
     cancelTimeout?.();
     signal?.removeEventListener("abort", onAbort);
     const durationMs = clock.now() - startedAt;
@@ -153,8 +163,9 @@ export async function startProgram(
     if (left.length === 0) note.remove();
     if (failure) throw failure.error;
     return {
-      exitCode: exit.code,
-      signal: exit.signal,
+      ...(isOurSignal
+        ? { exitCode: null, signal: "SIGTERM" }
+        : { exitCode: exit.code, signal: exit.signal }),
       timedOut: endedBy === "timeout",
       aborted: endedBy === "abort",
       durationMs,
@@ -195,7 +206,8 @@ interface StartedChild {
 
 function spawnChild(program: ProgramSpec, id: string, withInput: boolean): Promise<StartedChild> {
   return new Promise((resolve, reject) => {
-    const [file, ...args] = program.argv;
+    const { argv, tree } = program;
+    const [file, ...args] = tree?.kind === "limit" ? limitArguments(tree.prlimit, id, argv) : argv;
     if (file === undefined) throw new Error("There is no program to start: argv is empty.");
     const fail = (error: Error): void => reject(startError(program, error));
     let child: ChildProcess;

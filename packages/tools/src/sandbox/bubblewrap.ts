@@ -62,6 +62,7 @@ export function bubblewrapSandbox(command: string): Sandbox {
       cwd: "/",
       // Its own environment is empty: a library to preload would be loaded outside.
       env: {},
+      tree: { kind: "namespace" },
     }),
   };
 }

@@ -33,6 +33,12 @@ export interface ProgramSpec {
   /** Absolute. */
   cwd: string;
   env: Readonly<Record<string, string>>;
+  /**
+   * How its processes are distinguished: they are those of a PID namespace that its first process
+   * waits for, or they get a limit of their own by the program `prlimit`. Absent: by their
+   * environment, session and parents alone.
+   */
+  tree?: { kind: "namespace" } | { kind: "limit"; prlimit: string };
 }
 
 /** Confines programs to what a policy allows. */
@@ -94,8 +100,8 @@ export interface SandboxOptions {
   platform?: NodeJS.Platform;
 }
 
-/** Where packages put bwrap: only root can put another one there. */
-const SYSTEM_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin";
+/** Where packages put system programs such as bwrap: only root can put another one there. */
+export const SYSTEM_PATH = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin";
 
 /** Looking for it runs a program: once for each `path`. */
 const found = new Map<string, ReturnType<typeof findBubblewrap>>();

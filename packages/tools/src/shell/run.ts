@@ -6,6 +6,7 @@ import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import type { JobTable } from "./jobs/job-table.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
+import { containCommand } from "../process/containment.ts";
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
@@ -71,7 +72,8 @@ export async function runShell(
     env: env.environment,
   };
   const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
-  const program = await confine(env, options, sandbox, plain);
+  const confined = await confine(env, options, sandbox, plain);
+  const program = sandbox.kind === "none" ? await containCommand(confined, args.command) : confined;
   // A command that has all rights of the user needs no git to use them.
   const watch = sandbox.kind === "none" ? undefined : watchGit(env);
   if (isJob && options.jobs) {

@@ -206,6 +206,12 @@ export async function checkSandbox(
   }
 }
 
+/** How what a command starts is ended with it. */
+export async function checkProcesses(): Promise<Check> {
+  const { describeContainment, findContainment } = await import("@gyre/tools");
+  return ok("processes", `without a sandbox, ${describeContainment(await findContainment())}`);
+}
+
 export async function checkRipgrep(
   find: () => Promise<string>,
   io: Pick<Io, "cwd" | "env" | "signal">,
