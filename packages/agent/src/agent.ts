@@ -1,9 +1,11 @@
 import {
   addUsage,
   type AnySchema,
+  type AssistantMessage,
   EventStream,
   type ImageContent,
   type InferArguments,
+  isRetryable,
   isThenable,
   type Model,
   type StreamFn,
@@ -72,6 +74,7 @@ type OwnedByAgent =
   | "requeue"
   | "onSteering"
   | "skipInitialSteeringPoll"
+  | "continueAfterError"
   | "decisions";
 
 /** How an agent runs: the configuration of the loop, except for the parts that the agent manages. */
@@ -82,6 +85,12 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
   followUpMode?: QueueMode;
   /** Receives each event before state and listeners do, and is awaited: a journal, for example (R25). */
   sink?: AgentSink;
+  /**
+   * How many responses in a row may break off after content was shown, and are followed by another
+   * turn of the same run (R22). What had arrived is kept, its calls are not run. Default 0: the
+   * run ends with the error.
+   */
+  maxContinuations?: number;
   /** Default 30,000. */
   listenerTimeoutMs?: number;
   /** Receives errors that do not end the run, such as one of a listener. Default: a process warning. */
@@ -179,6 +188,10 @@ export class Agent {
   #contextMemory: ContextMemory | undefined;
   #active: { run: Run; idle: Promise<void> } | undefined;
   #calling = 0;
+  /** Whether anything of the newest response was shown. */
+  #isShown = false;
+  /** Responses in a row that broke off. */
+  #breaks = 0;
 
   constructor(options: AgentOptions = {}) {
     // A copy without the initial messages, which would otherwise stay in memory forever.
@@ -592,6 +605,7 @@ export class Agent {
       model: this.#requireModel(),
       thinkingLevel: this.#thinkingLevel,
       prepareTurn,
+      continueAfterError: ({ message }) => this.#continuesAfter(message),
       skipInitialSteeringPoll,
       getSteeringMessages: () => this.#steering.drain(),
       getFollowUpMessages: () => this.#followUpsOrReminder(launch),
@@ -609,6 +623,12 @@ export class Agent {
     };
   }
 
+  /** What failed before anything was shown was retried already. */
+  #continuesAfter({ failure }: AssistantMessage): boolean {
+    const { maxContinuations = 0 } = this.#options;
+    return this.#isShown && !!failure && isRetryable(failure) && this.#breaks <= maxContinuations;
+  }
+
   #runTools({ output }: Launch): readonly AgentTool[] {
     return output ? [...this.#tools, output.tool] : this.#tools;
   }
@@ -624,6 +644,11 @@ export class Agent {
 
   #handle(event: AgentEvent, watch: Launch["watch"]): void | Promise<void> {
     this.#state.apply(event);
+    if (event.type === "message_update") this.#isShown = true;
+    else if (event.type === "turn_start") this.#isShown = false;
+    else if (event.type === "turn_end") {
+      this.#breaks = event.message.stopReason === "error" ? this.#breaks + 1 : 0;
+    } else if (event.type === "agent_start") this.#breaks = 0;
     watch?.(event);
     return this.#notify(event);
   }

@@ -375,6 +375,11 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
 
   prepareTurn?: (turn: TurnSummary) => MaybePromise<TurnChanges | undefined | void>;
   shouldStopAfterTurn?: (turn: TurnSummary) => MaybePromise<boolean>;
+  /**
+   * Whether the model is asked again, in a new turn, after a response that failed. Default: it is
+   * not, and the run ends. Not called when a limit is reached.
+   */
+  continueAfterError?: (turn: TurnSummary) => MaybePromise<boolean>;
 
   toolExecution?: ToolExecutionMode;
   /** Default 10. */

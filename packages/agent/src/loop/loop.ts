@@ -192,13 +192,20 @@ async function decideNext(
   { results, steered: alreadySteered, terminate }: CallResults,
 ): Promise<AgentStop | "continue"> {
   const { config } = run;
-  const { prepareTurn, shouldStopAfterTurn } = config;
+  const { continueAfterError, prepareTurn, shouldStopAfterTurn } = config;
   const { history, turns, usage } = run;
   const { messages } = history;
   const summary: TurnSummary = { message, toolResults: results, messages, turns, usage };
   if (run.canceled) return run.canceled;
   if (run.pending.length > 0) return "suspended";
-  if (message.stopReason === "error" || message.stopReason === "aborted") return message.stopReason;
+  if (message.stopReason === "aborted") return "aborted";
+  if (message.stopReason === "error") {
+    const goesOn =
+      continueAfterError &&
+      !run.limitReached() &&
+      (await run.hooks.call("continueAfterError", () => continueAfterError(summary)));
+    if (!goesOn) return "error";
+  }
   if (terminate) return "terminated";
   if (
     shouldStopAfterTurn &&
@@ -209,6 +216,7 @@ async function decideNext(
   const mustContinue =
     results.length > 0 ||
     !run.inbox.isEmpty ||
+    message.stopReason === "error" ||
     message.stopReason === "pause" ||
     message.stopReason === "redirected";
   // Before any queue is drained (R23), so that nothing is taken that cannot be delivered.

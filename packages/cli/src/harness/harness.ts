@@ -16,7 +16,6 @@ import {
 } from "@gyre/agent";
 import {
   type AnySchema,
-  isRetryable,
   type Model,
   type StopReason,
   type ThinkingLevel,
@@ -64,9 +63,6 @@ import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
 
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
 export type { Outcome, PromptRequest } from "../conversation/types.ts";
-
-/** How often a response that broke off is continued with another run, for one prompt. */
-export const MAX_RESUMES = 3;
 
 /**
  * Makes all that a run needs. What a session was set to holds on, unless `explicit` says
@@ -187,8 +183,6 @@ class AgentHarness implements Harness {
   #outsideRuns: Usage = {};
   /** What precedes the next prompt. */
   #pendingNotice: string | undefined;
-  /** Whether anything of the newest answer was shown. */
-  #isShown = false;
 
   constructor(
     parts: Parts,
@@ -355,16 +349,14 @@ class AgentHarness implements Harness {
     let turns = 0;
     let usage: Usage = {};
     try {
-      for (let resumes = 0; ;) {
+      for (;;) {
         const end = await run.result();
         turns += end.turns;
         let used = addUsage(end.usage, this.#takeOutsideRuns());
         const more = await this.#runStopHooks(end);
         used = addUsage(used, this.#takeOutsideRuns());
         usage = addUsage(usage, used);
-        const wantsMore = more !== undefined || (resumes++ < MAX_RESUMES && this.#brokeOff(end));
-        const mayContinue = wantsMore && deduct(this.#limits, end.turns, used);
-        if (!mayContinue) {
+        if (more === undefined || !deduct(this.#limits, end.turns, used)) {
           const { error } = this.#log;
           return {
             end,
@@ -375,7 +367,7 @@ class AgentHarness implements Harness {
             ...(error !== undefined && { sessionError: error }),
           };
         }
-        run = more === undefined ? this.#continue(output) : this.#run(more, output);
+        run = this.#run(more, output);
       }
     } finally {
       Object.assign(this.#limits, whole);
@@ -483,24 +475,13 @@ class AgentHarness implements Harness {
   }
 
   #onEvent(event: AgentEvent): void | Promise<void> {
-    if (event.type === "message_start") this.#isShown = false;
-    else if (event.type === "message_update") this.#isShown = true;
-    else if (event.type === "message_end") {
+    if (event.type === "message_end") {
       const { message } = event;
       this.#results.observe(message);
       this.spending.addMessage(message);
       if (message.role === "assistant") this.#addRecent("answers", message.usage);
     }
     return this.#log.write(event);
-  }
-
-  /**
-   * The response ended early, after something of it was shown, and another try may do better.
-   * Before that it was tried again already. Half a call is shown, and is not in the message.
-   */
-  #brokeOff({ finalMessage, stop }: AgentEndEvent): boolean {
-    if (stop !== "error" || !finalMessage?.failure) return false;
-    return this.#isShown && isRetryable(finalMessage.failure);
   }
 
   async #saveSettings(): Promise<void> {

@@ -1,15 +1,15 @@
-import type { RetryOptions, WatchdogOptions } from "@gyre/agent";
+import type { AgentOptions } from "@gyre/agent";
 import type { Settings } from "../settings/settings.ts";
 
 const MS_PER_SECOND = 1_000;
 
-/** How long responses may be silent, and how long failed requests are retried. */
-export interface Waits {
-  watchdog: WatchdogOptions;
-  retry: RetryOptions;
-}
+/** Responses in a row that break off after something was shown, and are asked for again. */
+export const MAX_CONTINUATIONS = 3;
 
-/** The waits of an agent, as the settings say. */
+/** How long responses may be silent, and how failures are retried. */
+export type Waits = Required<Pick<AgentOptions, "watchdog" | "retry" | "maxContinuations">>;
+
+/** What an agent does about silence and failures, as the settings say. */
 export function readWaits(settings: Settings): Waits {
   const { firstByteTimeout, connectionTimeout, contentTimeout } = settings;
   const { retryAttempts, retryTime } = settings;
@@ -19,6 +19,7 @@ export function readWaits(settings: Settings): Waits {
       ...(connectionTimeout !== undefined && { betweenBytesMs: connectionTimeout * MS_PER_SECOND }),
       ...(contentTimeout !== undefined && { contentMs: contentTimeout * MS_PER_SECOND }),
     },
+    maxContinuations: MAX_CONTINUATIONS,
     retry: {
       ...(retryAttempts !== undefined && { maxRetries: retryAttempts - 1 }),
       ...(retryTime !== undefined && { maxElapsedMs: retryTime * MS_PER_SECOND }),

@@ -278,7 +278,7 @@ export class LiveSession {
     });
   }
 
-  /** The host goes on with the same request, after an answer that broke off, say. */
+  /** The host goes on with the same request, because a hook wants more done, say. */
   #goOn(end: AgentEndEvent): void {
     this.#heldEnd = undefined;
     this.#earlier = addRun(end, this.#earlier);

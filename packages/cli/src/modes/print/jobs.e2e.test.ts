@@ -238,7 +238,9 @@ describe("a connection that is lost", () => {
       ["-p", "Write a story."],
     );
     expect([ended.code, ended.stdout]).toEqual([0, "Once upon a time.\n"]);
-    expect(stripSandboxLine(ended)).toMatch(/^gyre: Asking again (?:in .*|at once): .+\n$/);
+    expect(stripSandboxLine(ended)).toMatch(
+      /^gyre: Asking again (?:in .*|at once) \(2 of 10\): .+\n$/,
+    );
     expect(ended.requests[1]?.text).toBe(ended.requests[0]?.text);
     expect(await readSession(ended.home)).toEqual([
       "user: Write a story.",
@@ -261,6 +263,27 @@ describe("a connection that is lost", () => {
       "assistant (error): Once upon ",
       `assistant: ${story}`,
     ]);
+  });
+
+  it("R22: in the middle of text is another turn of one run, and all of it is counted", async () => {
+    const usage = { input: 100, output: 10 };
+    const cut = { how: "cut", afterDeltas: 2 } as const;
+    const ended = await run(
+      [
+        { say: "Once upon a time.", deltaChars: 5, fault: cut, usage },
+        { say: "The end.", usage },
+      ],
+      ["-p", "Write a story.", "--output", "stream-json"],
+    );
+    const lines = jsonLines(ended.stdout);
+    const types = lines.map((line) => (line as { type: string }).type);
+    const count = (type: string): number => types.filter((each) => each === type).length;
+    expect([count("agent_start"), count("turn_start"), count("agent_end")]).toEqual([1, 2, 1]);
+    expect(lines.at(-2)).toMatchObject({ type: "agent_end", stop: "done", turns: 2 });
+    expect(lines.at(-1)).toMatchObject({ ok: true, text: "The end.", turns: 2 });
+    // The service names what the question costs at the start of its response.
+    expect((lines.at(-1) as { usage: { input: number } }).usage.input).toBe(200);
+    expect(ended.requests[1]?.text).toBe(ended.requests[0]?.text);
   });
 
   it("again and again fails after three retries", async () => {

@@ -71,7 +71,7 @@ export class Progress {
         this.#broken = message.errorMessage ?? "The answer broke off.";
         break;
       }
-      case "agent_start":
+      case "turn_start":
         if (this.#broken !== undefined) this.#say(`Asking again: ${this.#broken}`);
         this.#broken = undefined;
         break;

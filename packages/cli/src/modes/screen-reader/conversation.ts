@@ -103,7 +103,6 @@ export class ScreenReaderConversation implements ConversationView {
         return terminal.line(`Error: ${shownText(item.reason)}`);
       case "prompt":
         this.#draft = undefined;
-        events.forget();
         // The user has not seen a prompt that a command wrote.
         if (!item.isTyped) terminal.line(`Sent: ${shownText(item.text)}`);
         return undefined;

@@ -138,14 +138,16 @@ describe("what is written of events", () => {
     ]);
   });
 
-  it("a run that begins again after an error says so", () => {
+  it("R22: a turn that follows an answer that broke off says so, once", () => {
     const message = { ...answer([]), stopReason: "error" as const, errorMessage: "It broke." };
     expect(
       render(
         { type: "agent_start" },
         { type: "message_start", message },
         { type: "message_end", message },
-        { type: "agent_start" },
+        { type: "turn_end", message, toolResults: [] },
+        { type: "turn_start" },
+        { type: "turn_start" },
       ),
     ).toEqual(["Error: It broke.", "Asking again."]);
   });

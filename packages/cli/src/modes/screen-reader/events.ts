@@ -49,9 +49,12 @@ export class ScreenReaderEvents {
   handle(event: AgentEvent): void {
     switch (event.type) {
       case "agent_start":
+        this.#isAnswered = false;
+        this.#isBroken = false;
+        break;
+      case "turn_start":
         if (this.#isBroken) this.#say("Asking again.");
         this.#isBroken = false;
-        this.#isAnswered = false;
         break;
       case "message_start":
         this.#begin(event.message);
@@ -104,7 +107,6 @@ export class ScreenReaderEvents {
         this.#waited.clear();
         this.#areSeveral = false;
         break;
-      case "turn_start":
       case "turn_end":
       case "tool_execution_update":
         break;
@@ -131,11 +133,6 @@ export class ScreenReaderEvents {
   /** A call has waited for the user: such time is not its own. */
   waited(toolCallId: string, ms: number): void {
     this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + ms);
-  }
-
-  /** A new prompt is sent: what went wrong before is over. */
-  forget(): void {
-    this.#isBroken = false;
   }
 
   /** Shows the end of a conversation that was had before. */

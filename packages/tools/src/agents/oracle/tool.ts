@@ -32,7 +32,10 @@ export interface OracleOptions {
   /** Around its calls, as around those of the agent that asks. */
   middleware?: readonly Middleware[];
   /** Further settings of the agent that answers. */
-  agent?: Pick<AgentOptions, "context" | "fallbackModels" | "getApiKey" | "retry" | "watchdog">;
+  agent?: Pick<
+    AgentOptions,
+    "context" | "fallbackModels" | "getApiKey" | "maxContinuations" | "retry" | "watchdog"
+  >;
 }
 
 const PARAMETERS = {

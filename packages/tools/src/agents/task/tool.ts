@@ -39,7 +39,10 @@ export interface TaskOptions {
   thinkingLevel?: ThinkingLevel;
   systemPrompt?: string;
   /** Further settings of sub-agents. */
-  agent?: Pick<AgentOptions, "context" | "fallbackModels" | "getApiKey" | "retry" | "watchdog">;
+  agent?: Pick<
+    AgentOptions,
+    "context" | "fallbackModels" | "getApiKey" | "maxContinuations" | "retry" | "watchdog"
+  >;
   /** Puts all messages of a sub-agent into the result's details. */
   keepMessages?: boolean;
 }

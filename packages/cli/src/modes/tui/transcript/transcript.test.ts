@@ -238,6 +238,16 @@ describe("errors", () => {
     );
   });
 
+  it("R22: shows that an answer broke off, and that it is asked for again", () => {
+    const { play, text } = stage();
+    const message = createMessage([], { stopReason: "error", errorMessage: "It broke off." });
+    play(begin, ...streamed("text", 0, "Half"), { type: "message_end", message });
+    play({ type: "turn_end", message, toolResults: [] }, { type: "turn_start" });
+    expect(text()).toBe("Half\n\n✗ It broke off.\n\nThe answer broke off: asking again.");
+    play({ type: "message_end", message }, { type: "agent_start" }, { type: "turn_start" });
+    expect(text().match(/asking again/g)).toHaveLength(1);
+  });
+
   it("has one row for all attempts that failed", () => {
     const { play, text } = stage();
     const errorMessage = "It is overloaded. Try again.";

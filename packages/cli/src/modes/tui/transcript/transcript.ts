@@ -47,6 +47,8 @@ export class Transcript {
   #retrying: { event: Retry; at: number } | undefined;
   /** What the model is silent about, and since when; until the next event. */
   #waiting: { text: string; since: number } | undefined;
+  /** Whether the newest answer broke off. */
+  #isBroken = false;
   #isExpanded = false;
 
   constructor(options: TranscriptOptions) {
@@ -144,8 +146,13 @@ export class Transcript {
     const { theme, now } = this.#options;
     switch (event.type) {
       case "agent_start":
+        this.#activity = "thinking";
+        this.#isBroken = false;
+        break;
       case "turn_start":
         this.#activity = "thinking";
+        if (this.#isBroken) this.note("The answer broke off: asking again.");
+        this.#isBroken = false;
         break;
       case "message_start":
         if (event.message.role === "user") this.add(createUserBlock(theme, event.message.content));
@@ -267,6 +274,7 @@ export class Transcript {
   #finish(message: AssistantMessage): void {
     const { theme } = this.#options;
     for (const [id, call] of this.#parts.finish(message)) this.#calls.set(id, call);
+    this.#isBroken = message.stopReason === "error";
     if (message.stopReason === "error") {
       const text = message.errorMessage ?? "The model failed.";
       this.#list.add(createErrorBlock(theme, text, message.failure?.kind));
