@@ -26,6 +26,12 @@ export interface Access {
 export interface GuardedTool<S extends ToolSchema = ToolSchema> extends AgentTool<S> {
   /** Throws where the call makes no sense: it is then denied with these words. */
   access(args: Record<string, unknown>): Access | Promise<Access>;
+  /**
+   * Rejects, and changes nothing, where the call would fail as things are now: a person is not
+   * asked about it then, and the model gets the error. Called only where rules on reading let
+   * the model see what `access` names. `execute` has to check all of it again.
+   */
+  check?(args: Record<string, unknown>): Promise<void>;
 }
 
 /** Whether a tool can say what a call would do. */

@@ -9,7 +9,7 @@ import type { ToolEntry } from "./entry.ts";
  */
 export function defineEntryTool<const S extends ToolSchema>(
   { name, presentation }: Pick<ToolEntry, "name" | "presentation">,
-  tool: Omit<AgentTool<S>, "name" | "presentation"> & Pick<GuardedTool, "access">,
+  tool: Omit<AgentTool<S>, "name" | "presentation"> & Pick<GuardedTool, "access" | "check">,
 ): GuardedTool {
   return { ...tool, name, presentation };
 }

@@ -3,7 +3,14 @@ import { type EditDetails, MAX_EDIT_BYTES, MAX_EDITS } from "./tool.ts";
 import { formatDiff } from "./diff.ts";
 import { EditError } from "./error.ts";
 import type { Edit, Tolerance } from "./match.ts";
-import { type AppliedEdit, editedFile, type EditPlan, lineRange, planEdits } from "./plan.ts";
+import {
+  type AppliedEdit,
+  type EditedFile,
+  editedFile,
+  type EditPlan,
+  lineRange,
+  planEdits,
+} from "./plan.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import { counted, textResult } from "../text/text.ts";
 import type { FileInfo } from "../workspace/workspace.ts";
@@ -15,6 +22,21 @@ export async function editFile(
   edits: readonly Edit[],
   signal: AbortSignal,
 ): Promise<AgentToolResult> {
+  const { text, info, file, plan } = await planEdit(env, path, edits);
+  signal.throwIfAborted();
+  await env.workspace.write(path, plan.content, { expected: info });
+  env.seen.note(info.path, plan.content);
+  const notes = listNotes(plan, file.isRead);
+  const done = `Applied ${counted(plan.edits.length, "edit")} to ${info.path} (${formatChangedLines(plan)}).`;
+  return textResult([done, ...notes].join("\n"), createDetails(info.path, text, plan));
+}
+
+/** What the edits would make of the file as it is now. Changes nothing. */
+export async function planEdit(
+  env: ToolEnv,
+  path: string,
+  edits: readonly Edit[],
+): Promise<PlannedEdit> {
   if (edits.length === 0) throw new EditError("empty", "There are no edits: nothing to change.");
   if (edits.length > MAX_EDITS) {
     throw new EditError(
@@ -24,13 +46,14 @@ export async function editFile(
   }
   const { text, info } = await readForEdit(env, path);
   const file = editedFile(info.path, text, env.seen.get(info.path)?.text);
-  const plan = planEdits(file, edits);
-  signal.throwIfAborted();
-  await env.workspace.write(path, plan.content, { expected: info });
-  env.seen.note(info.path, plan.content);
-  const notes = listNotes(plan, file.isRead);
-  const done = `Applied ${counted(plan.edits.length, "edit")} to ${info.path} (${formatChangedLines(plan)}).`;
-  return textResult([done, ...notes].join("\n"), createDetails(info.path, text, plan));
+  return { text, info, file, plan: planEdits(file, edits) };
+}
+
+interface PlannedEdit {
+  text: string;
+  info: FileInfo;
+  file: EditedFile;
+  plan: EditPlan;
 }
 
 /** The text of a file, byte for byte: what is not UTF-8 is an error, as it could not be kept. */

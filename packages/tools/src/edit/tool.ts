@@ -1,6 +1,7 @@
 import type { Access, GuardedTool } from "../contract/access.ts";
 import { defineEntryTool } from "../contract/define-tool.ts";
-import type { Tolerance } from "./match.ts";
+import { looseRecord, looseText } from "../contract/loose.ts";
+import type { Edit, Tolerance } from "./match.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import { counted } from "../text/text.ts";
 import { PathError } from "../workspace/workspace.ts";
@@ -59,6 +60,19 @@ export function editTool(env: ToolEnv): GuardedTool {
       // A text that is not found is answered with what is near.
       return { kind: "write", targets: [target], reads: [target], summary };
     },
+    async check(args) {
+      const { planEdit } = await import("./run.ts");
+      await planEdit(env, looseText(args, "path"), readEdits(args["edits"]));
+    },
+  });
+}
+
+/** The edits of a call whose arguments were checked. */
+function readEdits(edits: unknown): Edit[] {
+  const list: readonly unknown[] = Array.isArray(edits) ? edits : [];
+  return list.map((edit) => {
+    const given = looseRecord(edit);
+    return { oldText: looseText(given, "oldText"), newText: looseText(given, "newText") };
   });
 }
 

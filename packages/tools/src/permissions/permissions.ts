@@ -255,6 +255,7 @@ class Guard {
         approved = answer;
       }
     } catch (error) {
+      if (error instanceof KnownFailure) throw error;
       const reason =
         error instanceof InvalidCallError
           ? error.message
@@ -395,6 +396,7 @@ class Guard {
         reason: `it needs an approval, and no person can be asked here. ${reason} Go on without it, or say what is needed.`,
       };
     }
+    await this.#checkBeforeAsking(call, inspected);
     if (!ask) {
       if (parentId !== undefined) {
         return {
@@ -435,6 +437,20 @@ class Guard {
     return { fingerprint, reason: "A person approved it." };
   }
 
+  /** Throws where the call is known to fail, unless that would show what is not to be read. */
+  async #checkBeforeAsking(
+    { tool, args }: ToolInvocation,
+    { files }: InspectedCall,
+  ): Promise<void> {
+    if (!isGuarded(tool) || !tool.check) return;
+    if (files.some(({ subject }) => subject && this.#rules.objection(subject))) return;
+    try {
+      await tool.check(structuredClone(args));
+    } catch (error) {
+      throw new KnownFailure(errorMessage(error), { cause: error });
+    }
+  }
+
   #remember(callId: string, fingerprint: string): void {
     this.#suspended.set(callId, fingerprint);
     for (const [oldest] of this.#suspended) {
@@ -446,6 +462,9 @@ class Guard {
 
 /** A call that its own tool refuses, in the words of the tool. */
 class InvalidCallError extends Error {}
+
+/** A call that would fail, whatever a person says: it is not decided on, and the model gets the error. */
+class KnownFailure extends Error {}
 
 async function askForAccess(
   tool: AgentTool,

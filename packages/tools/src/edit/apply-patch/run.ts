@@ -17,10 +17,7 @@ export async function runPatch(
   patch: string,
   signal: AbortSignal,
 ): Promise<AgentToolResult> {
-  const files = readPatch(patch);
-  const steps: Step[] = [];
-  for (const file of files) steps.push(await planFile(env, file));
-  await checkPaths(env, files);
+  const steps = await planPatch(env, patch);
   signal.throwIfAborted();
   await takeSteps(env, steps);
   for (const step of steps) step.note();
@@ -28,6 +25,15 @@ export async function runPatch(
   return textResult(text, {
     files: steps.map(({ details }) => details),
   } satisfies PatchDetails);
+}
+
+/** What each file would become as all of them are now. Changes nothing. */
+export async function planPatch(env: ToolEnv, patch: string): Promise<readonly Step[]> {
+  const files = readPatch(patch);
+  const steps: Step[] = [];
+  for (const file of files) steps.push(await planFile(env, file));
+  await checkPaths(env, files);
+  return steps;
 }
 
 // ---- what is done to one file

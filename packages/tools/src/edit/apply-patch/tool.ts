@@ -50,6 +50,10 @@ export function applyPatchTool(env: ToolEnv): GuardedTool {
       const reads = await Promise.all(updated.map(({ path }) => writableTarget(env, path)));
       return { kind: "write", targets, reads, summary, ...(deletes && { destructive: true }) };
     },
+    async check({ patch }) {
+      const { planPatch } = await import("./run.ts");
+      await planPatch(env, typeof patch === "string" ? patch : "");
+    },
   });
 }
 

@@ -15,7 +15,7 @@ export async function runWrite(
   signal: AbortSignal,
 ): Promise<AgentToolResult> {
   signal.throwIfAborted();
-  const old = await replaceable(env, path);
+  const old = await checkReplaceable(env, path);
   const info = await env.workspace.write(path, content, { expected: old?.identity ?? null });
   env.seen.note(info.path, content);
   const created = old === undefined;
@@ -40,7 +40,7 @@ interface Replaced {
 }
 
 /** What is at `path` and may be replaced; absent where nothing is. Throws where it may not. */
-async function replaceable(env: ToolEnv, path: string): Promise<Replaced | undefined> {
+export async function checkReplaceable(env: ToolEnv, path: string): Promise<Replaced | undefined> {
   const { exists } = await env.workspace.resolve(path);
   if (!exists) return undefined;
   const info = await env.workspace.stat(path);

@@ -57,5 +57,9 @@ export function writeTool(env: ToolEnv): GuardedTool {
         summary: `${verb} ${JSON.stringify(resolved.path)}`,
       };
     },
+    async check(args) {
+      const { checkReplaceable } = await import("./run.ts");
+      await checkReplaceable(env, readPath(args));
+    },
   });
 }
