@@ -143,7 +143,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
 
 /** What becomes of a hook whose files have changed: the call that it watches over is not made. */
 async function refuseHook(hook: CommandHook, change: string): Promise<HookAnswer> {
-  const text = `${shownHook(hook)} is not run: ${change}. To see it and trust it: gyre trust`;
+  const text = `${shownHook(hook)} is not run: ${change}`;
   if (hook.event === "PreToolUse") return { block: text };
   throw new HookError(text);
 }

@@ -94,12 +94,13 @@ async function findTrustedRun(
   mcpServers: readonly McpServerEntry[],
   cwd: string,
 ): Promise<TrustedRun | undefined> {
-  const settings = layers.find(({ source }) => source === "project file")?.settings ?? {};
   const servers = mcpServers.filter(({ check }) => check !== undefined);
-  if (!runsSomething(settings) && servers.length === 0) return undefined;
+  const runs = layers.some(({ source, settings }) =>
+    source === "project file" ? runsSomething(settings) : settings.hooks !== undefined,
+  );
+  if (!runs && servers.length === 0) return undefined;
   const { readTrustedRun } = await import("../settings/trusted-run.ts");
-  const folder = findProjectFile(cwd, homedir())?.folder ?? cwd;
-  return readTrustedRun(settings, folder, servers);
+  return readTrustedRun(layers, cwd, servers);
 }
 
 /** What to do about a lock that was left behind. */

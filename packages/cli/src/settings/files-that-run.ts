@@ -87,9 +87,14 @@ export function placesThatRun(settings: Settings, folder: string): string[] {
 
 /**
  * Remembers what commands of a project run as it is now. The returned function says what is
- * different since: a sentence without its end, and undefined where nothing is.
+ * different since: a sentence without its end, and undefined where nothing is. `since`: what
+ * that sentence calls the present.
  */
-export function watchFiles({ hooks, mcp }: Settings, folder: string): () => string | undefined {
+export function watchFiles(
+  { hooks, mcp }: Settings,
+  folder: string,
+  since = "it was trusted",
+): () => string | undefined {
   const settings = { ...(hooks && { hooks }), ...(mcp && { mcp }) };
   const before = tryFiles(settings, folder);
   if (typeof before === "string") return () => before;
@@ -101,7 +106,7 @@ export function watchFiles({ hooks, mcp }: Settings, folder: string): () => stri
     const names = [...new Set([...prints.keys(), ...now.keys()])];
     const changed = names.filter((name) => prints.get(name) !== now.get(name));
     if (changed.length === 0) return undefined;
-    return `${changed.join(", ")} has changed since it was trusted`;
+    return `${changed.join(", ")} has changed since ${since}`;
   };
 }
 

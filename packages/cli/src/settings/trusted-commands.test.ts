@@ -149,3 +149,55 @@ describe("a file that a trusted hook runs", () => {
     },
   );
 });
+
+describe("a file of the project that a hook of the user's own settings runs", () => {
+  const own = "touch owned";
+
+  function ofUser(command: string): void {
+    const path = join(home, "config/gyre/config.json");
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, JSON.stringify({ hooks: { PostToolUse: [{ command }] } }));
+  }
+
+  it.each([
+    ["sh ./scripts/format.sh", "scripts/format.sh", "touch formatted", own],
+    [
+      "npm run -s lint",
+      "package.json",
+      { scripts: { lint: "touch formatted" } },
+      JSON.stringify({ scripts: { lint: own } }),
+    ],
+  ])("is run, and cannot be written by the agent: %s", async (command, path, before, content) => {
+    write(path, before);
+    ofUser(command);
+    await gyre(
+      ["-p", "Go", "--mode", "auto-edit"],
+      [call("read", { path }), call("write", { path, content }), call("ls", {}), DONE],
+    );
+    expect(existsSync(join(work, "formatted"))).toBe(true);
+    expect(isOwned()).toBe(false);
+    expect(readFileSync(join(work, path), "utf8")).not.toContain("owned");
+  });
+
+  it("cannot be made by the agent", async () => {
+    ofUser("sh scripts/later.sh");
+    await gyre(
+      ["-p", "Go", "--mode", "auto-edit"],
+      [call("write", { path: "scripts/later.sh", content: own }), call("ls", {}), DONE],
+    );
+    expect(isOwned()).toBe(false);
+    expect(existsSync(join(work, "scripts/later.sh"))).toBe(false);
+  });
+
+  it("is not run if a command has changed it", async () => {
+    write("scripts/format.sh", "true");
+    write("do.sh", `echo ${own} > scripts/format.sh`);
+    ofUser("sh scripts/format.sh");
+    const args = ["-p", "Go", "--mode", "full", "--sandbox", "none"];
+    const ended = await gyre(args, [call("shell", { command: "sh do.sh" }), DONE]);
+    expect(isOwned()).toBe(false);
+    expect(ended.stderr).toContain(
+      "scripts/format.sh has changed since gyre was started. Look at it, and start gyre again",
+    );
+  });
+});
