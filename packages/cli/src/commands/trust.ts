@@ -6,6 +6,9 @@ import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import { findProjectFile, MCP_FILE, PROJECT_FILE, realPath } from "../settings/project-file.ts";
 import { oneLine } from "../settings/problem.ts";
+import type { HeldText } from "../guidance/agent-texts.ts";
+import { acceptHeldTexts, findHeldTexts } from "../guidance/guidance.ts";
+import { plainText } from "../text/plain-text.ts";
 import { settingsOffer, storeTrust, type TrustOffer } from "../settings/trust-offer.ts";
 import { readTrustFile, TrustFileError, trustFile, writeTrustFile } from "../settings/trust.ts";
 
@@ -13,6 +16,7 @@ import { readTrustFile, TrustFileError, trustFile, writeTrustFile } from "../set
  * `gyre trust [FOLDER] [--show] [--remove]`: shows what the settings of a folder set, and has
  * them used from now on, as long as they stay as they are. On a terminal it asks first; with
  * `--show` it ends there. A file with errors is not trusted. Ends with 1 if the answer is no.
+ * What an agent wrote into instruction files and skills is shown and accepted as well.
  */
 export async function runTrust(
   args: readonly string[],
@@ -33,7 +37,8 @@ export async function runTrust(
       const found = [project, servers].flatMap((file) => file?.folder ?? []);
       return remove([realPath(cwd), ...found], io, home);
     }
-    if (!project && !servers) {
+    const held = await findHeldTexts({ cwd, env: io.env, home }, {});
+    if (!project && !servers && held.length === 0) {
       throw new ExitError(
         EXIT.failed,
         oneLine(
@@ -50,6 +55,7 @@ export async function runTrust(
       const { mcpOffer } = await import("../mcp/trust.ts");
       await add(mcpOffer(servers, cwd), io, home, agree.with);
     }
+    for (const text of held) await acceptText(text, io, agree.with);
     return agree.isRefused ? EXIT.failed : EXIT.done;
   } catch (error) {
     if (!(error instanceof TrustFileError)) throw error;
@@ -94,6 +100,18 @@ function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
   writeTrustFile(path, folders);
   io.stdout.write(`${oneLine(folder)} is not trusted any more.\n`);
   return EXIT.done;
+}
+
+/** Shows what an agent wrote for agents, and has it used if `agree` says so. */
+async function acceptText(text: HeldText, io: Io, agree: Agree): Promise<void> {
+  const { path, content } = text;
+  const shown = oneLine(path);
+  const lines = plainText(content.toString("utf8")).trimEnd().split("\n");
+  io.stdout.write(`${shown} was changed by an agent:\n`);
+  for (const line of lines) io.stdout.write(`  ${line}\n`);
+  if (!(await agree(path))) return;
+  acceptHeldTexts([text], io.env);
+  io.stdout.write(`${shown} is used from now on.\n`);
 }
 
 /** Shows what is offered, and has it used from now on if `agree` says so. */

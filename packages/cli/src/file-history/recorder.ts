@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type AgentTool, type Middleware, present, type ToolInvocation } from "@gyre/agent";
+import type { Middleware, ToolInvocation } from "@gyre/agent";
 import { defaultSessionFolder, type Session } from "@gyre/sessions";
-import { isGuarded, type Workspace } from "@gyre/tools";
+import type { Workspace } from "@gyre/tools";
+import { findNamedFiles, isReadingCall } from "./call-files.ts";
 import { Copies } from "./copies.ts";
 import { type ChangeSource, type FoundChanges, KnownFiles } from "./known-files.ts";
 import type { HistoryLine, LeftOut } from "./line.ts";
@@ -144,8 +145,8 @@ export class FileRecorder implements FileHistory {
   }
 
   async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
-    if (!this.#options.session() || (await isReading(call))) return next();
-    const paths = await namedPaths(call);
+    if (!this.#options.session() || (await isReadingCall(call))) return next();
+    const paths = await findNamedFiles(call);
     if (paths !== undefined || !this.#isFresh()) await this.#scanBefore(paths);
     // A look that is under way would take what this call does for a change from outside.
     for (let turn: unknown; turn !== this.#turn;) {
@@ -266,39 +267,6 @@ export class FileRecorder implements FileHistory {
 
   #now(): number {
     return (this.#options.now ?? Date.now)();
-  }
-}
-
-/** Whether a call leaves all files as they are. One that does not say so may do anything. */
-async function isReading({ tool, args }: ToolInvocation): Promise<boolean> {
-  if (tool.presentation?.delegates === true) return true;
-  if (namesChanges(tool, args) || !isGuarded(tool)) return false;
-  try {
-    const { kind } = await tool.access(args);
-    return (
-      kind === "none" ||
-      kind === "read" ||
-      (kind === "network" && tool.presentation?.kind === "fetch")
-    );
-  } catch {
-    // The call itself will say what is wrong with it.
-    return false;
-  }
-}
-
-/** Whether a tool says beforehand which files a call changes, and changes no others. */
-function namesChanges(tool: AgentTool, args: ToolInvocation["args"]): boolean {
-  return present(() => tool.presentation?.effects?.(args).changes) !== undefined;
-}
-
-/** The files that a call changes; undefined where it does not say. */
-async function namedPaths({ tool, args }: ToolInvocation): Promise<readonly string[] | undefined> {
-  if (!namesChanges(tool, args) || !isGuarded(tool)) return undefined;
-  try {
-    return (await tool.access(args)).targets;
-  } catch {
-    // It is about to fail for the same reason, and changes nothing.
-    return [];
   }
 }
 

@@ -10,7 +10,11 @@ import {
 import { configFolder } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
-import { findSkills, type Skill, SKILL_TOOL, skillsText } from "./skills.ts";
+import { findSkills, type Skill, SKILL_TOOL, skillFolders, skillsText } from "./skills.ts";
+import { AgentTexts, agentTextFolder, type HeldText } from "./agent-texts.ts";
+import type { GuidancePlaces } from "./guidance-files.ts";
+import { projectFolders } from "./project-folders.ts";
+import { realPath } from "../settings/project-file.ts";
 import type { Environment } from "../core/io.ts";
 
 /** What the user and the project have written for agents. */
@@ -19,12 +23,16 @@ export interface Guidance {
   readonly skills: readonly Skill[];
   /** Whether the agent has the tool for them. */
   readonly hasSkillTool: boolean;
+  /** What is left out of it: agents wrote it, and the user has not seen it. */
+  readonly held: readonly HeldText[];
 }
 
 /** The folder to read it for, and what is kept secret there. */
 interface GuidedFolder {
   cwd: string;
   env: Environment;
+  /** Default: the user's. */
+  home?: string;
   ceilings?: { readonly secret: readonly string[] };
   warn: (text: string) => void;
 }
@@ -34,18 +42,55 @@ interface GuidedFolder {
  * that had the tool keeps it, even if no skill is left: its requests begin as before.
  */
 export async function readGuidance(
-  { cwd, env, warn, ceilings }: GuidedFolder,
+  { cwd, env, warn, ceilings, home = homedir() }: GuidedFolder,
   { instructionFiles = true, skills: isWithSkills = true, tools }: Settings,
 ): Promise<Guidance> {
-  const home = homedir();
   // What they quote, names of folders too, is for a repository's author to choose.
   const report = (text: string): void => warn(oneLine(text));
   const secret = ceilings?.secret ?? [];
-  const where = { cwd, home, config: configFolder(env, home), secret, warn: report };
+  const texts = new AgentTexts(agentTextFolder(env));
+  const held: HeldText[] = [];
+  const where = {
+    cwd,
+    home,
+    config: configFolder(env, home),
+    secret,
+    warn: report,
+    ...(!texts.isEmpty && { texts }),
+    hold: (text: HeldText) => void held.push(text),
+  };
   const files = instructionFiles ? readInstructions(where) : [];
   const isNamed = tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];
-  return { files, skills, hasSkillTool: isNamed ?? skills.length > 0 };
+  return { files, skills, hasSkillTool: isNamed ?? skills.length > 0, held };
+}
+
+/** What agents wrote for agents that count for work in a folder, and the user has not seen. */
+export async function findHeldTexts(
+  folder: Omit<GuidedFolder, "warn">,
+  settings: Settings,
+): Promise<readonly HeldText[]> {
+  if (new AgentTexts(agentTextFolder(folder.env)).isEmpty) return [];
+  return (await readGuidance({ ...folder, warn: () => {} }, settings)).held;
+}
+
+/** The user has seen these, and wants them to be used. */
+export function acceptHeldTexts(held: readonly HeldText[], env: Environment): void {
+  const texts = new AgentTexts(agentTextFolder(env));
+  for (const { content } of held) texts.accept(content);
+}
+
+/** Where texts for agents are that count for work in a folder, now or in one below it. */
+export function guidancePlaces(cwd: string, env: Environment): GuidancePlaces {
+  const home = homedir();
+  const config = configFolder(env, home);
+  const folders = projectFolders(cwd, home);
+  const above = folders.slice(0, -1);
+  const whole: GuidancePlaces["whole"] = [
+    realPath(cwd),
+    ...skillFolders([...above, realPath(home)], config),
+  ];
+  return { whole, single: [...above, config] };
 }
 
 /** What the system prompt says of it. */
@@ -55,10 +100,11 @@ export function guidanceTexts({ files, skills }: Guidance): string[] {
 
 /** The message to a model about instruction files that have changed since it last got them. */
 export function guidanceNews(
-  { files }: Guidance,
+  { files, held }: Guidance,
   systemPrompt: string,
   messages: readonly AgentMessage[],
 ): string | undefined {
   const asked = messages.filter((message) => message.role === "user").map(textOf);
-  return instructionNews(files, [systemPrompt, ...asked]);
+  const names = held.flatMap(({ name }) => name ?? []);
+  return instructionNews(files, [systemPrompt, ...asked], { held: names });
 }

@@ -6,6 +6,7 @@ import { sanitize } from "@gyre/tools";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, untrustedReason } from "./project-folders.ts";
 import { readSmallFile } from "../settings/file.ts";
+import type { AgentTexts, HeldText } from "./agent-texts.ts";
 
 /** Of all instruction files together, in UTF-8. */
 export const MAX_INSTRUCTION_BYTES: number = 32 * 1024;
@@ -39,6 +40,9 @@ export interface GuidanceOptions {
   secret?: readonly string[];
   /** Called with what is not used, a line at a time. */
   warn: (text: string) => void;
+  /** What agents wrote: it is given to `hold`, and not used. */
+  texts?: Pick<AgentTexts, "find">;
+  hold?: (text: HeldText) => void;
 }
 
 export interface InstructionFile {
@@ -46,6 +50,8 @@ export interface InstructionFile {
   /** The name that the model reads: from the folder that is worked in, or from home. */
   readonly name: string;
   readonly text: string;
+  /** As it is on the disk. */
+  readonly content: Buffer;
 }
 
 /**
@@ -60,16 +66,28 @@ export function readInstructions(options: GuidanceOptions): readonly Instruction
   const found: InstructionFile[] = [];
   const seen = new Set<string>();
   const take = (folder: string, name: (path: string) => string, inside?: string): void => {
-    const file = INSTRUCTION_NAMES.find((one) => isThere(join(folder, one)));
-    if (file === undefined) return;
-    const path = join(folder, file);
-    const real = realPath(path);
-    // A link to a file that is in the list already.
-    if (seen.has(real)) return;
-    seen.add(real);
-    const read = readText(real, inside === undefined ? undefined : { root: inside, cwd, secret });
-    if ("problem" in read) warn(`${path} is not used: it ${read.problem}.`);
-    else if (read.text !== "") found.push({ path, name: plain(name(path)), text: read.text });
+    for (const file of INSTRUCTION_NAMES) {
+      const path = join(folder, file);
+      if (!isThere(path)) continue;
+      const real = realPath(path);
+      // A link to a file that is in the list already.
+      if (seen.has(real)) return;
+      seen.add(real);
+      const read = readText(real, inside === undefined ? undefined : { root: inside, cwd, secret });
+      if ("problem" in read) {
+        warn(`${path} is not used: it ${read.problem}.`);
+        return;
+      }
+      const { text, content } = read;
+      const shown = plain(name(path));
+      const known = options.texts?.find(content);
+      if (!known) {
+        if (text !== "") found.push({ path, name: shown, text, content });
+        return;
+      }
+      // Until it is accepted, the folder is as if it were not there.
+      options.hold?.({ ...known, path, name: shown, content });
+    }
   };
   take(config, (path) => fromHome(path, home));
   for (const folder of folders) {
@@ -85,18 +103,20 @@ export function instructionsText(files: readonly InstructionFile[]): string | un
 
 /**
  * The message to a model whose context is `earlier`, in order: the files that are not as it was
- * last sent, or are gone. Undefined where it knows all.
+ * last sent, or are gone. Of those that are `held`, by name, what it knows still counts.
+ * Undefined where it knows all.
  */
 export function instructionNews(
   files: readonly InstructionFile[],
   earlier: Iterable<string>,
+  { held = [] }: { held?: readonly string[] } = {},
 ): string | undefined {
   const known = new Map<string, string>();
   for (const text of earlier) {
     for (const [, name = "", mark = ""] of text.matchAll(OPENING)) known.set(name, mark);
   }
   const news = files.filter((file) => known.get(file.name) !== computeMark(file)).map(marked);
-  const names = new Set(files.map(({ name }) => name));
+  const names = new Set([...files.map(({ name }) => name), ...held]);
   for (const [name, mark] of known) {
     if (names.has(name) || mark === GONE) continue;
     news.push(between(name, GONE, "It is not there any more, and what it said does not count."));
@@ -133,7 +153,7 @@ function plain(name: string): string {
 function readText(
   real: string,
   project: { root: string; cwd: string; secret: readonly string[] } | undefined,
-): { text: string } | { problem: string } {
+): { text: string; content: Buffer } | { problem: string } {
   if (project?.secret.some((place) => real.startsWith(realPath(place)))) {
     return { problem: "is a link to what is kept secret" };
   }
@@ -142,7 +162,8 @@ function readText(
   const read = readSmallFile(real, constants.O_NOFOLLOW) ?? { problem: "is not there any more" };
   if ("problem" in read) return read;
   if (!isUtf8(read.content)) return { problem: "is not text in UTF-8" };
-  return { text: sanitize(read.content.toString("utf8")).trim() };
+  const { content } = read;
+  return { text: sanitize(content.toString("utf8")).trim(), content };
 }
 
 /** Cuts the longest, so that all together have room and a short one stays whole. */

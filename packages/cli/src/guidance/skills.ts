@@ -1,11 +1,12 @@
-import { closeSync, constants, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, constants, type Dirent, openSync, readdirSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { estimateTokens } from "@gyre/ai";
 import { sanitize } from "@gyre/tools";
+import type { AgentTexts, HeldText } from "./agent-texts.ts";
 import type { GuidanceOptions } from "./instructions.ts";
 import { isThere, realPath } from "../settings/project-file.ts";
 import { projectFolders, untrustedReason } from "./project-folders.ts";
-import { describeCode } from "../settings/file.ts";
+import { describeCode, readSmallFile } from "../settings/file.ts";
 import { type Field, type FieldValue, readFrontmatter } from "./frontmatter.ts";
 
 export const SKILL_FILE = "SKILL.md";
@@ -20,6 +21,8 @@ export const MAX_SKILL_TOKENS = 100;
 const MAX_NAME_CHARS = 64;
 const MAX_DESCRIPTION_CHARS = 1024;
 const MAX_COMPATIBILITY_CHARS = 500;
+/** Files of a skill that are compared with what agents wrote. */
+const MAX_LOOKED_FILES = 1_000;
 /** The lines about a skill are at the beginning of its file. */
 const HEAD_BYTES = 16 * 1024;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -57,6 +60,9 @@ export async function findSkills(options: GuidanceOptions): Promise<readonly Ski
   if (places.length === 0) return [];
   const skills = new Map<string, Skill>();
   for (const { path, real, folder, name: folderName } of places) {
+    const held = options.texts ? findHeldFiles(folder, options.texts) : [];
+    for (const text of held) options.hold?.(text);
+    if (held.length > 0) continue;
     const head = readHead(real);
     if (typeof head !== "string") {
       warn(`${path} is not used: it ${head.problem}.`);
@@ -117,6 +123,42 @@ function listPlaces({ cwd, home, config, warn }: GuidanceOptions): Place[] {
 }
 
 /** The first to count first. */
+/** Where skills may be, of these folders and of the configuration. */
+export function skillFolders(folders: readonly string[], config: string): string[] {
+  return [join(config, "skills"), ...folders.flatMap(inFolder)];
+}
+
+/** The files of a skill that an agent wrote and the user has not seen. */
+function findHeldFiles(folder: string, texts: Pick<AgentTexts, "find">): HeldText[] {
+  const held: HeldText[] = [];
+  const folders = [folder];
+  let looked = 0;
+  for (const each of folders) {
+    for (const entry of entriesIn(each)) {
+      const path = join(each, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      else if (looked++ < MAX_LOOKED_FILES) {
+        const read = readSmallFile(path);
+        const known = read && "content" in read ? texts.find(read.content) : undefined;
+        if (known && read && "content" in read) {
+          held.push({ ...known, path, content: read.content });
+        }
+      }
+    }
+    if (looked >= MAX_LOOKED_FILES) break;
+  }
+  return held;
+}
+
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // Gone meanwhile, or closed to us: then nothing of it is read.
+    return [];
+  }
+}
+
 function inFolder(folder: string): string[] {
   return [".gyre", ".agents", ".claude"].map((name) => join(folder, name, "skills"));
 }

@@ -31,7 +31,15 @@ import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
-import { type Guidance, guidanceNews, guidanceTexts, readGuidance } from "../guidance/guidance.ts";
+import { AgentTexts, agentTextFolder, describeHeld } from "../guidance/agent-texts.ts";
+import {
+  type Guidance,
+  guidanceNews,
+  guidancePlaces,
+  guidanceTexts,
+  readGuidance,
+} from "../guidance/guidance.ts";
+import { GuidanceWatch } from "../guidance/guidance-watch.ts";
 import type { Skill } from "../guidance/skills.ts";
 import { assertModel, isModelAllowed, lowerMode, lowerSettings } from "./ceilings.ts";
 import { OffloadedResults } from "./offloaded-results.ts";
@@ -49,6 +57,7 @@ import { logFile } from "../core/log-file.ts";
 import { type Models, openModels } from "../models/models.ts";
 import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
+import { realPath } from "../settings/project-file.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
 import { createSummarizer, type SummaryKind } from "./summarize.ts";
@@ -93,20 +102,23 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
   // Sub-agents are guarded as the agent is. The guards are made with the folder that opens with
   // the tools, so the list is filled when that is open.
   const guards: Middleware[] = [];
+  for (const text of parts.guidance.held) options.warn(describeHeld(text));
   const tools = await openTools(parts, guards);
   const { toolset } = tools;
   try {
     const recorder = await openRecorder(options, toolset, log);
-    // Only calls that were allowed are recorded, so the recorder is the innermost.
+    const watch = watchGuidance(options, parts.guidance, toolset);
+    // Only calls that were allowed are recorded, so the recorders are the innermost.
     guards.push(
       ...(parts.extensions?.middleware ?? []),
       permissionsFor(parts, toolset),
+      watch.middleware,
       ...(recorder ? [recorder.middleware] : []),
     );
     if (options.session && toolset.registry.has("notes")) {
       toolset.notes.restore(await notesIn(options.session));
     }
-    return new AgentHarness(parts, tools, guards, log, recorder);
+    return new AgentHarness(parts, tools, guards, log, { fileHistory: recorder, watch });
   } catch (error) {
     await toolset.close();
     throw error;
@@ -159,6 +171,27 @@ async function openRecorder(
   });
 }
 
+/** Records what calls write for agents to read: it is not used before the user has seen it. */
+function watchGuidance(
+  { cwd, env, warn }: HarnessOptions,
+  { files }: Guidance,
+  { jobs }: Toolset,
+): GuidanceWatch {
+  return new GuidanceWatch({
+    places: guidancePlaces(cwd, env),
+    texts: new AgentTexts(agentTextFolder(env)),
+    inUse: new Map(files.map(({ path, content }) => [realPath(path), content])),
+    isJobRunning: () => jobs.list().some(({ end }) => !end),
+    warn,
+  });
+}
+
+/** What records what calls do. */
+interface Recorders {
+  fileHistory: FileRecorder | undefined;
+  watch: GuidanceWatch;
+}
+
 class AgentHarness implements Harness {
   readonly agent: AbortableAgent;
   readonly toolset: Toolset;
@@ -167,6 +200,7 @@ class AgentHarness implements Harness {
   readonly skills: readonly Skill[];
   readonly mcp: Mcp | undefined;
   readonly givenRules: readonly string[];
+  readonly #watch: GuidanceWatch;
   readonly #extensions: Extensions | undefined;
   readonly #options: HarnessOptions;
   readonly #models: Models;
@@ -189,11 +223,12 @@ class AgentHarness implements Harness {
     { toolset, mcp }: OpenedTools,
     guards: readonly Middleware[],
     log: SessionLog,
-    fileHistory: FileRecorder | undefined,
+    { fileHistory, watch }: Recorders,
   ) {
     const { options, settings, models, model, context, guidance, results } = parts;
     this.toolset = toolset;
     this.fileHistory = fileHistory;
+    this.#watch = watch;
     this.#options = options;
     this.denied = parts.denied;
     this.skills = guidance.hasSkillTool ? guidance.skills : [];
@@ -464,6 +499,7 @@ class AgentHarness implements Harness {
     await this.#payments.save();
     await this.fileHistory?.close();
     await this.toolset.close();
+    this.#watch.close();
     const { session } = this.#log;
     if (session !== this.#options.session) await session?.close();
   }

@@ -44,8 +44,8 @@ export function readTrustedRun(
   return {
     places: [...new Set([...watched.flatMap(({ places }) => places), ...ofServers])],
     refuseHook(hook) {
-      for (const { refuseHook } of watched) {
-        const why = refuseHook(hook);
+      for (const layer of watched) {
+        const why = layer.refuseHook(hook);
         if (why !== undefined) return why;
       }
       return undefined;

@@ -87,7 +87,7 @@ async function checkSkills(place: ExtensionPlace): Promise<Check[]> {
   if (place.settings.skills === false) return [ok("skills", "off, as the settings say")];
   const { findSkills } = await import("../../guidance/skills.ts");
   const { checks, warn } = collected("skills");
-  const skills = await findSkills({ ...locateGuidance(place), warn });
+  const skills = await findSkills(await locateGuidance(place, warn));
   const names = skills.slice(0, MAX_NAMES).map(({ name }) => name);
   const more = skills.length > names.length ? ` and ${skills.length - names.length} more` : "";
   const found = skills.length > 0 ? [ok("skills", `${names.join(", ")}${more}`)] : [];
@@ -99,12 +99,19 @@ async function checkInstructions(place: ExtensionPlace): Promise<Check[]> {
   if (place.settings.instructionFiles === false) return [ok(name, "off, as the settings say")];
   const { readInstructions } = await import("../../guidance/instructions.ts");
   const { checks, warn } = collected(name);
-  const files = readInstructions({ ...locateGuidance(place), warn });
+  const files = readInstructions(await locateGuidance(place, warn));
   return orNone(name, [...files.map(({ path }) => ok(name, path)), ...checks]);
 }
 
-function locateGuidance({ cwd, env, home }: ExtensionPlace): Omit<GuidanceOptions, "warn"> {
-  return { cwd, home, config: configFolder(env, home) };
+async function locateGuidance(
+  { cwd, env, home }: ExtensionPlace,
+  warn: (text: string) => void,
+): Promise<GuidanceOptions> {
+  const { AgentTexts, agentTextFolder, describeHeld } =
+    await import("../../guidance/agent-texts.ts");
+  const texts = new AgentTexts(agentTextFolder(env));
+  const config = configFolder(env, home);
+  return { cwd, home, config, warn, texts, hold: (text) => warn(describeHeld(text)) };
 }
 
 /** What is warned of, as checks. */

@@ -47,7 +47,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         import("../../slash-commands/builtin.ts"),
       ]);
       const setup = await readSetup({ ...values, cwd }, io);
-      const { settings, explicit, verbose, warn } = setup;
+      const { settings, explicit, trusted, verbose, warn } = setup;
       const isKept = settings.sessions !== false && !values["no-session"];
       return {
         open: ({ approvals, session, mcpServers = [] }) =>
@@ -62,6 +62,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
             approvals,
             warn,
             ...(session && { session }),
+            ...(trusted && { trusted }),
             ...(verbose !== undefined && { verbose }),
           }),
         ...(isKept && { store: await openStore(io) }),

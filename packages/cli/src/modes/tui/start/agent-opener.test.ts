@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { AgentTexts, agentTextFolder } from "../../../guidance/agent-texts.ts";
 import { textIo } from "../../../testing/command-io.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 import type { Ui } from "../ui/ui.ts";
@@ -54,5 +55,53 @@ it.each(["o", "y", "n"])(
     const named = warnings.map((text) => /"(ours|mine)"/.exec(text)?.[1]);
     expect(named).toEqual(key === "n" ? ["mine"] : ["mine", "ours"]);
     expect(io.err()).toBe("");
+  },
+);
+
+it.each(["y", "n"])(
+  "shows what an agent wrote for agents, and uses it only with %j, once",
+  async (key) => {
+    const work = join(folder, "work");
+    mkdirSync(work, { recursive: true });
+    writeFileSync(join(work, "AGENTS.md"), "One.\nTwo, by an agent.\n");
+    const env = { XDG_CONFIG_HOME: join(folder, "config"), XDG_STATE_HOME: join(folder, "state") };
+    const texts = new AgentTexts(agentTextFolder(env));
+    const content = Buffer.from("One.\nTwo, by an agent.\n");
+    texts.add(content, { path: join(work, "AGENTS.md"), before: "One.\nTwo.\n" });
+    const io = textIo({ cwd: work, env });
+    const shown: string[] = [];
+    const titles: string[] = [];
+    const ui: Ui = {
+      ...personWho(key, []),
+      show: (block) => {
+        for (const row of block.rows(80))
+          shown.push(
+            row
+              .map(({ text }) => text)
+              .join("")
+              .trim(),
+          );
+      },
+      choose: ({ title, choices }) => {
+        titles.push(title);
+        return Promise.resolve(choices.find((each) => each.key === key)?.value);
+      },
+    };
+    const opener = new AgentOpener({
+      values: {},
+      io,
+      first: await readFirstSetup({}, io),
+      ui,
+      clock: systemClock,
+      view: "terminal",
+      conversation: () => undefined,
+      askSecret: () => Promise.resolve(undefined),
+    });
+    await opener.askAboutGuidance();
+    expect(titles).toEqual(["Follow AGENTS.md as changed by an agent?"]);
+    expect(shown.join("\n")).toMatch(/2 - Two\.\n2 \+ Two, by an agent\.$/);
+    expect(texts.find(content) === undefined).toBe(key === "y");
+    await opener.askAboutGuidance();
+    expect(titles).toHaveLength(key === "y" ? 1 : 2);
   },
 );

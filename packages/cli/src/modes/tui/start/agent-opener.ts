@@ -129,6 +129,20 @@ export class AgentOpener {
     this.#setup = this.#withWarnings(await readSetup(now, io, { quietAboutTrust: true, warn }));
   }
 
+  /** What an agent wrote for agents is used once the user has seen it. */
+  async askAboutGuidance(): Promise<void> {
+    const { io, ui } = this.#options;
+    const { cwd, settings } = this.#setup;
+    const { acceptHeldTexts, findHeldTexts } = await import("../../../guidance/guidance.ts");
+    const held = await findHeldTexts({ cwd, env: io.env }, settings);
+    if (held.length === 0) return;
+    const { askAboutGuidance } = await import("./guidance-question.ts");
+    const { columns, theme } = ui;
+    const { listing, question } = askAboutGuidance(held, { cwd, theme, columns });
+    ui.show(listing);
+    if ((await ui.choose(question)) === "accept") acceptHeldTexts(held, io.env);
+  }
+
   /** False: there is no model, and the user wants to leave. */
   async askForModel(): Promise<boolean> {
     if (this.#models) return true;
@@ -205,6 +219,7 @@ export class AgentOpener {
     const { view, io } = this.#options;
     const controller = this.#options.conversation()?.controller;
     if (!controller) return undefined;
+    await this.askAboutGuidance();
     const { builtinCommands } = await import("../../../slash-commands/builtin.ts");
     const opening = openHarness({
       ...this.#setup,
