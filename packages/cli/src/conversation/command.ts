@@ -52,6 +52,8 @@ export interface CommandResult {
   edit?: string;
   /** Sent to the model, whatever it begins with: it is never taken for a command. */
   prompt?: string;
+  /** The model is asked again from the transcript as it is: nothing is added to it. */
+  retry?: boolean;
   /** The prompt waits until the agent is done. Default: false, it steers a run that is going on. */
   followUp?: boolean;
   /** Ends the program. */

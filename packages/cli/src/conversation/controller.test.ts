@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "@gyre/agent";
-import { say, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
+import { fail, say, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
 import { type ApprovalAnswer, type ApprovalRequest, openToolset } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Command, CommandContext, OpenRequest } from "./command.ts";
@@ -407,6 +407,25 @@ describe("approvals", () => {
     const { controller, view } = await setUp([]);
     view.answer = { allow: false, reason: "use the other file" };
     expect(await controller.approve(request)).toEqual(view.answer);
+  });
+});
+
+describe("R22: a command that retries", () => {
+  const retry: Command = { name: "retry", about: "", run: () => ({ retry: true }) };
+
+  it("R22: asks again without repeating the prompt", async () => {
+    const refused = fail("Bad key", { kind: "auth", status: 401 });
+    const { controller, agent, sent, view } = await setUp([refused, "Here I am."], [retry]);
+    await controller.submit("Hi");
+    expect(agent.state.error).toBe("Bad key");
+    await controller.submit("/retry");
+    expect(sent()).toEqual(["Hi"]);
+    expect(agent.state.messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "assistant",
+    ]);
+    expect([agent.state.error, view.of("end").length]).toEqual([undefined, 3]);
   });
 });
 

@@ -155,7 +155,7 @@ export class ConversationController<
     // A prompt may have been sent meanwhile.
     if (!isDue || this.#task) return this.#options.view.ready();
     this.#options.view.show({ type: "resumed" });
-    await this.#settle(this.#perform(() => harness.resume()).then(() => this.#sendRest()));
+    await this.#settle(this.#askAgain(harness));
   }
 
   /**
@@ -191,6 +191,12 @@ export class ConversationController<
     if (this.isWorking) this.#task?.stop.abort();
     this.#unsubscribe?.();
     await (await this.#opening?.catch(() => undefined))?.close();
+  }
+
+  /** Continues from the transcript as it is, then sends what was queued meanwhile. */
+  async #askAgain(harness: H): Promise<void> {
+    await this.#perform(() => harness.resume());
+    await this.#sendRest();
   }
 
   #running(): AbortController[] {
@@ -318,8 +324,9 @@ export class ConversationController<
     else if (command.allowWhileRunning) await this.#runAside(run);
     else throw new InputRejected(this.#waitReason(`/${command.name}`));
     if (result === "stopped") return;
-    const { followUp = false, prompt, quit = false } = result as CommandResult;
+    const { followUp = false, prompt, quit = false, retry = false } = result as CommandResult;
     if (quit) this.#options.quit();
+    if (retry) await this.#askAgain(await this.#opened());
     if (prompt !== undefined) await this.#send(prompt, followUp, false);
   }
 

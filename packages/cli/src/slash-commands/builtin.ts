@@ -71,6 +71,16 @@ export const builtinCommands: readonly SlashCommand[] = [
     },
   },
   costCommand,
+  {
+    name: "retry",
+    about: "ask again after a failure or an interruption",
+    run(_rest, { harness }) {
+      if (!harness.isCutOff) {
+        throw new Error("There is nothing to ask again: the last answer is complete.");
+      }
+      return { retry: true };
+    },
+  },
   helpCommand,
   {
     name: "quit",

@@ -1,6 +1,12 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
 import { errorMessage } from "@gyre/ai";
-import { type CommandPart, type Question, runCommand, text } from "../../conversation/command.ts";
+import {
+  type CommandPart,
+  type CommandResult,
+  type Question,
+  runCommand,
+  text,
+} from "../../conversation/command.ts";
 import type { Harness } from "../../harness/harness.ts";
 import type { SlashContext } from "../../slash-commands/command-context.ts";
 import { findEditorCommands } from "../../slash-commands/find-commands.ts";
@@ -18,10 +24,12 @@ export function availableCommands(harness: Pick<Harness, "commands">): Available
   }));
 }
 
-/** What became of a slash command: Markdown for the user, also of an error, and a prompt to send. */
+/** What became of a slash command: Markdown for the user, also of an error, and what to ask the model. */
 export interface SlashOutcome {
   markdown: string;
   prompt?: string;
+  /** The model is asked again from the transcript as it is. */
+  retry?: boolean;
 }
 
 /** Runs a slash command. Undefined: there is none of this name, and it is a prompt like others. */
@@ -45,9 +53,10 @@ export async function runSlashCommand(
   };
   try {
     const result = await runCommand(command, rest, context);
-    const { show = [], prompt } = result === "stopped" ? { show: [text("Stopped.")] } : result;
+    const done: CommandResult = result === "stopped" ? { show: [text("Stopped.")] } : result;
+    const { show = [], prompt, retry = false } = done;
     const markdown = partsMarkdown([...shown, ...show], COLUMNS);
-    return { markdown, ...(prompt !== undefined && { prompt }) };
+    return { markdown, retry, ...(prompt !== undefined && { prompt }) };
   } catch (error) {
     return { markdown: errorMessage(error) };
   }

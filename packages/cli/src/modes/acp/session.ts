@@ -246,14 +246,18 @@ export class AcpSession {
     const command = findCommand(blocks);
     const result = command && (await this.#command(command, turn.signal));
     if (result && result.markdown !== "") await this.#updates.say(result.markdown);
-    if (result && result.prompt === undefined) {
+    if (result && result.prompt === undefined && !result.retry) {
       return { stopReason: turn.signal.aborted ? "cancelled" : "end_turn" };
     }
-    const request =
-      result?.prompt === undefined ? parsePrompt(blocks, this.cwd) : { text: result.prompt };
-    if (this.#title === undefined) await this.#sendTitle(request.text);
+    const ask = async (): Promise<Outcome> => {
+      if (result?.retry) return this.#harness.resume();
+      const request =
+        result?.prompt === undefined ? parsePrompt(blocks, this.cwd) : { text: result.prompt };
+      if (this.#title === undefined) await this.#sendTitle(request.text);
+      return this.#harness.prompt(request);
+    };
     try {
-      const outcome = await this.#harness.prompt(request);
+      const outcome = await ask();
       return { stopReason: turn.signal.aborted ? "cancelled" : await this.#stopReason(outcome) };
     } catch (error) {
       if (turn.signal.aborted) return { stopReason: "cancelled" };

@@ -174,6 +174,7 @@ describe("an interruption", () => {
   it("R22: while it counts down to the next attempt stops it", async () => {
     const { run, service } = await open([
       { status: 529, message: "busy", headers: { "retry-after": "30" } },
+      { say: "Hello." },
     ]);
     ask(run, "Go.");
     await run.until("overloaded, trying again in 30 s (2 of 10), Esc stops");
@@ -182,6 +183,22 @@ describe("an interruption", () => {
     await run.until(isIdle);
     expect(run.screen()).toContain("interrupted");
     expect(service.requests).toHaveLength(1);
+    ask(run, "/retry");
+    await run.until((rows) => isIdle(rows) && rows.includes("Hello."));
+    expect(service.requests[1]?.text).toBe(service.requests[0]?.text);
+  });
+
+  it("R22: by a failure is over: /retry asks again, and the prompt is not repeated", async () => {
+    const { run, service } = await open([{ status: 400, message: "odd" }, { say: "Hello." }]);
+    ask(run, "Go.");
+    await run.until("odd");
+    ask(run, "/retry");
+    await run.until((rows) => isIdle(rows) && rows.includes("Hello."));
+    expect(service.requests[1]?.text).toBe(service.requests[0]?.text);
+    expect(run.screen().filter((row) => row === "› Go.")).toHaveLength(1);
+    ask(run, "/retry");
+    await run.until("There is nothing to ask again: the last answer is complete.");
+    expect(service.requests).toHaveLength(2);
   });
 
   it("while a hook looks at a prompt brings the prompt back, and what waited", async () => {

@@ -71,10 +71,11 @@ export class RetryBlock implements Block {
 const SUGGESTIONS: Partial<Record<FailureKind, string>> = {
   auth: "Choose a model that has a key with /model, or set the key and start again.",
   quota: "Choose another model with /model.",
-  rate_limit: "Wait a little and ask again, or choose another model with /model.",
-  overloaded: "Wait a little and ask again, or choose another model with /model.",
+  rate_limit: "Wait a little and ask again with /retry, or choose another model with /model.",
+  overloaded: "Wait a little and ask again with /retry, or choose another model with /model.",
   overflow: "Make the conversation shorter with /compact.",
-  network: "Ask again once there is a connection.",
+  network: "Ask again with /retry once there is a connection.",
+  incomplete: "Ask again with /retry.",
 };
 
 /** An error with a suggestion. */
