@@ -183,13 +183,13 @@ const KINDS = must(
   'a list of "text" and "image"',
 );
 
-const checkListOf = (values: readonly string[]): Check =>
+const checkEach = (values: readonly string[]): Check =>
   must(
     (value) => Array.isArray(value) && value.every((v) => values.includes(v)),
     `a list of ${values.map((one) => `"${one}"`).join(", ")}`,
   );
-const LEVELS = checkListOf(THINKING_LEVELS);
-const FEATURES = checkListOf(MODEL_FEATURES);
+const LEVELS = checkEach(THINKING_LEVELS);
+const FEATURES = checkEach(MODEL_FEATURES);
 const WORD = must((value) => isString(value) && /^[\w-]{0,32}$/.test(value), "a word");
 const EFFORTS: Check = (value, path, report) =>
   void checkFields(

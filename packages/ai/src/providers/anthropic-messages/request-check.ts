@@ -52,6 +52,7 @@ const FIRST_WITHOUT_TEMPERATURE = 407;
 const FIRST_WITHOUT_BUDGET = 407;
 const FIRST_WITH_XHIGH = 407;
 const FIRST_WITHOUT_FORCED = 501;
+const FIRST_WITH_BINDING = 501;
 /** Models that think by default and have an off switch. */
 const TAKES_DISABLED = /opus-4-[78]|(?:opus|sonnet)-5(?!-\d)|haiku-5-5/;
 const CACHED = ["text", "image", "document", "tool_use", "tool_result", "search_result"];
@@ -72,6 +73,10 @@ const check = requestCheck((problems, body, model) => {
   checkTools(problems, body, turns);
   checkThinking(problems, body, turns);
   checkGeneration(problems, body, model, toFields(body["tool_choice"])["type"]);
+  const bound = turns.some(({ content }) =>
+    content.some(({ type }) => THINKING.includes(String(type))),
+  );
+  checkBinding(problems, body["thinking"], bound, model);
   checkEnd(problems, turns, model);
   checkCacheMarks(problems, body);
 });
@@ -304,6 +309,24 @@ export function checkGeneration(
   problems.must(type !== "enabled", "thinking.type", "this model takes no budget");
   if (type === "disabled") problems.matches(model, TAKES_DISABLED, "thinking.type");
   if (type === "between_tools") problems.matches(model, /sonnet-5-5/, "thinking.type");
+}
+
+/**
+ * Thinking that comes back fits only as long as nothing before it has changed, which a request cannot
+ * show: newer models have to be asked to leave out what does not fit.
+ */
+export function checkBinding(
+  problems: Problems,
+  thinking: unknown,
+  hasThinking: boolean,
+  model: string,
+): void {
+  const { block_binding, type } = toFields(thinking);
+  const binds = parseGeneration(model) >= FIRST_WITH_BINDING;
+  const drops = toFields(block_binding)["prefix_mismatch_behavior"] === "drop_block";
+  const fits = block_binding === undefined || (binds && type === "adaptive");
+  problems.must(fits, "thinking.block_binding", "only with adaptive thinking of newer models");
+  problems.must(!hasThinking || !binds || drops, "thinking", "may not fit what is before it");
 }
 
 /** Whether a Claude model goes on with what the assistant is said to have begun. */

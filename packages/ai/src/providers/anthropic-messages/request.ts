@@ -8,7 +8,15 @@ import type {
 import type { CacheRetention } from "../../client/client.ts";
 import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
-import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
+import {
+  BINDING_BETA,
+  chooseThinking,
+  claudeMessages,
+  dropsMismatches,
+  FAILED,
+  INTERLEAVED_BETA,
+  withoutBoundThinking,
+} from "../services/claude.ts";
 import { hasFeature } from "../services/claude-models.ts";
 import {
   listCalledTools,
@@ -22,7 +30,6 @@ import { parseSignature } from "../http/json.ts";
 import { joinUrl } from "../http/url.ts";
 
 const VERSION = "2023-06-01";
-const BINDING_BETA = "thinking-binding-controls-2026-08-01";
 
 const RULES: MessageConstraints = {
   ids: { pattern: /^[\w-]+$/, maxLength: 64 },
@@ -32,9 +39,10 @@ const RULES: MessageConstraints = {
 /** One request to the Messages API. */
 export function writeRequest(request: RequestContext): ApiRequest {
   const { baseUrl, context, model, options } = request;
-  const messages = claudeMessages(transformMessages(context.messages, model, RULES), model);
+  const all = claudeMessages(transformMessages(context.messages, model, RULES), model);
   const cache = cacheControl(options.cacheRetention);
-  const thinking = chooseThinking(model, options, messages);
+  const thinking = chooseThinking(model, options, all);
+  const messages = withoutBoundThinking(all, model, thinking);
   const body: MessageCreateParamsStreaming = {
     model: model.id,
     stream: true,
@@ -56,7 +64,12 @@ export function writeRequest(request: RequestContext): ApiRequest {
   }
   const user = options.metadata?.["user_id"];
   if (typeof user === "string") body.metadata = { user_id: user };
-  const beta = thinking.budgeted && body.tools ? INTERLEAVED_BETA : withLooseThinking(body, model);
+  const beta =
+    thinking.budgeted && body.tools
+      ? INTERLEAVED_BETA
+      : dropsMismatches(thinking)
+        ? BINDING_BETA
+        : undefined;
   return {
     // Some write it with the version, as other services want it.
     url: joinUrl(baseUrl.replace(/\/v1$/, ""), "/v1/messages"),
@@ -68,20 +81,6 @@ export function writeRequest(request: RequestContext): ApiRequest {
     },
     body: body as unknown as Record<string, unknown>,
   };
-}
-
-/**
- * The newest models refuse their own thinking where anything before it has changed since: a
- * summary took the place of old turns, say, or the tools are others. Asked so, they leave
- * that thinking out instead. Answers with the name of the feature, where it is used.
- */
-function withLooseThinking(
-  { thinking }: MessageCreateParamsStreaming,
-  model: Model,
-): string | undefined {
-  if (thinking?.type !== "adaptive" || !hasFeature(model, "bindsThinking")) return undefined;
-  Object.assign(thinking, { block_binding: { prefix_mismatch_behavior: "drop_block" } });
-  return BINDING_BETA;
 }
 
 /** The messages as this service takes them. */

@@ -837,6 +837,39 @@ describe("writing", () => {
     });
   });
 
+  it("lets Claude leave out thinking that does not fit any more, or sends none", async () => {
+    const bound: Model = { ...model, id: "us.anthropic.claude-sonnet-5-5" };
+    const answer = createAnswers(bound)([
+      { type: "thinking", thinking: "Hm", signature: "sealed" },
+      { type: "text", text: "Hi" },
+    ]);
+    const messages = [createPrompt("Hello"), answer, createPrompt("And?")];
+    const on = await ask(WHOLE, { messages }, { thinkingLevel: "high" }, bound);
+    expect(on.request.body["additionalModelRequestFields"]).toMatchObject({
+      thinking: {
+        type: "adaptive",
+        block_binding: { prefix_mismatch_behavior: "drop_block" },
+      },
+      anthropic_beta: ["thinking-binding-controls-2026-08-01"],
+    });
+    expect(JSON.stringify(on.request.body)).toContain("sealed");
+    const off = await ask(WHOLE, { messages }, {}, bound);
+    expect(off.request.body["additionalModelRequestFields"]).toEqual({
+      thinking: { type: "between_tools" },
+    });
+    expect(JSON.stringify(off.request.body)).not.toContain("sealed");
+    const older = await ask(
+      WHOLE,
+      { messages },
+      { thinkingLevel: "high" },
+      {
+        ...bound,
+        id: "us.anthropic.claude-opus-4-8",
+      },
+    );
+    expect(JSON.stringify(older.request.body)).not.toContain("block_binding");
+  });
+
   it("takes a model's family from a quirk where its id does not show it", async () => {
     const id = "arn:aws:bedrock:us-east-1:1234:application-inference-profile/abc";
     const at = { ...model, id, quirks: { family: "claude", cache: true } };

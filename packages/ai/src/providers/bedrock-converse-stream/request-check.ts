@@ -1,5 +1,6 @@
 import { createModel, type FormatFixture } from "../testing/format-fixture.ts";
 import {
+  checkBinding,
   checkClaudeThinking,
   checkGeneration,
   takesPrefill,
@@ -240,6 +241,10 @@ function checkInference(
   const forced = choice === "any" || choice === "tool";
   const { maxTokens, temperature } = config;
   checkGeneration(problems, { ...fields, temperature }, model, choice);
+  const bound = messages.some(({ content }) =>
+    content.some((block) => "reasoningContent" in block),
+  );
+  checkBinding(problems, fields["thinking"], bound, model);
   if (fields["thinking"] === undefined) return;
   checkClaudeThinking(problems, { ...fields, temperature, forced }, maxTokens);
   if (toFields(fields["thinking"])["type"] !== "enabled") return;

@@ -8,7 +8,15 @@ import type {
   UserContent,
 } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
-import { claudeMessages, FAILED, INTERLEAVED_BETA, chooseThinking } from "../services/claude.ts";
+import {
+  BINDING_BETA,
+  chooseThinking,
+  claudeMessages,
+  dropsMismatches,
+  FAILED,
+  INTERLEAVED_BETA,
+  withoutBoundThinking,
+} from "../services/claude.ts";
 import { hasFeature } from "../services/claude-models.ts";
 import {
   listCalledTools,
@@ -33,11 +41,11 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const cache = cachePoint(model, options.cacheRetention);
   const toolConfig = toolParams(request, messages);
   const reasoning = chooseReasoning(model, options, messages, toolConfig !== undefined);
-  const { maxTokens } = reasoning;
+  const { maxTokens, sent = messages } = reasoning;
   const temperature =
     reasoning.fields || hasFeature(model, "fixedTemperature") ? undefined : options.temperature;
   const body: Record<string, unknown> = {
-    messages: withCachePoints(toConverseMessages(messages, model), cache),
+    messages: withCachePoints(toConverseMessages(sent, model), cache),
   };
   if (context.systemPrompt?.trim()) {
     body["system"] = [{ text: context.systemPrompt }, ...(cache ? [{ cachePoint: cache }] : [])];
@@ -301,6 +309,8 @@ interface Reasoning {
   maxTokens?: number;
   /** What the model takes beside what all models take. With it goes no temperature. */
   fields?: Record<string, unknown>;
+  /** The messages to send, where not all of their thinking may go with it. */
+  sent?: readonly Message[];
 }
 
 function chooseReasoning(
@@ -335,18 +345,21 @@ function claudeThinking(
   hasTools: boolean,
 ): Reasoning {
   const level = model.reasoning === false ? "off" : (options.thinkingLevel ?? "off");
-  const { budgeted, params } = chooseThinking(
-    model,
-    { ...options, thinkingLevel: level },
-    messages,
-  );
-  const { max_tokens, ...fields } = params;
+  const thinking = chooseThinking(model, { ...options, thinkingLevel: level }, messages);
+  const { max_tokens, ...fields } = thinking.params;
+  const sent = withoutBoundThinking(messages, model, thinking);
   const { maxTokens = model.maxTokens } = options;
-  if (!params.thinking) return maxTokens === undefined ? {} : { maxTokens: max_tokens };
+  if (!fields.thinking) return { sent, ...(maxTokens !== undefined && { maxTokens: max_tokens }) };
   // Older models refuse to hear of it.
-  const interleaved = budgeted && hasTools && hasFeature(model, "interleavedThinking");
+  const interleaved = thinking.budgeted && hasTools && hasFeature(model, "interleavedThinking");
+  const beta = interleaved
+    ? INTERLEAVED_BETA
+    : dropsMismatches(thinking)
+      ? BINDING_BETA
+      : undefined;
   return {
+    sent,
     maxTokens: max_tokens,
-    fields: { ...fields, ...(interleaved && { anthropic_beta: [INTERLEAVED_BETA] }) },
+    fields: { ...fields, ...(beta !== undefined && { anthropic_beta: [beta] }) },
   };
 }

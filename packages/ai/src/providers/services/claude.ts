@@ -6,6 +6,8 @@ import { type ActiveLevel, findEffortWord, nearestLevel, USUAL_LEVELS } from "./
 
 /** Thinking between calls needs this, where thinking goes by a budget. */
 export const INTERLEAVED_BETA = "interleaved-thinking-2025-05-14";
+/** Controls over thinking that is bound to what was before it need this. */
+export const BINDING_BETA = "thinking-binding-controls-2026-08-01";
 /** What is asked for where neither the caller nor the catalog says. */
 const DEFAULT_MAX_TOKENS = 8_192;
 /** More is asked for only by callers who want it: it has to fit the window with the input. */
@@ -51,7 +53,11 @@ export interface Thinking {
   params: {
     max_tokens: number;
     thinking?:
-      | { type: "adaptive"; display?: "summarized" }
+      | {
+          type: "adaptive";
+          display?: "summarized";
+          block_binding?: { prefix_mismatch_behavior: "drop_block" };
+        }
       | { type: "enabled"; budget_tokens: number }
       | { type: "disabled" | "between_tools" };
     output_config?: { effort: (typeof EFFORTS)[number] };
@@ -101,7 +107,34 @@ function adaptiveParams(model: Model, wanted: ActiveLevel): ThinkingParams {
   const word = findEffortWord(model, level);
   const effort = EFFORTS.find((known) => known === word) ?? "high";
   const display = hasFeature(model, "hiddenThinking") && { display: "summarized" as const };
-  return { thinking: { type: "adaptive", ...display }, output_config: { effort } };
+  // Else the service rejects the request where a summary took the place of old turns, say.
+  const binding = hasFeature(model, "bindsThinking") && {
+    block_binding: { prefix_mismatch_behavior: "drop_block" as const },
+  };
+  return { thinking: { type: "adaptive", ...display, ...binding }, output_config: { effort } };
+}
+
+/** Whether a request asks the service to leave out thinking that does not fit any more. */
+export function dropsMismatches({ params: { thinking } }: Thinking): boolean {
+  return thinking?.type === "adaptive" && thinking.block_binding !== undefined;
+}
+
+/**
+ * The messages without thinking, where the model rejects its own once the tools, the prompt or the
+ * messages before it have changed, and the request cannot ask the service to leave it out: that
+ * takes adaptive thinking. Whether something has changed is not known here.
+ */
+export function withoutBoundThinking(
+  messages: readonly Message[],
+  model: Model,
+  thinking: Thinking,
+): readonly Message[] {
+  if (!hasFeature(model, "bindsThinking") || dropsMismatches(thinking)) return messages;
+  return messages.map((message) =>
+    message.role === "assistant"
+      ? { ...message, content: message.content.filter(({ type }) => type !== "thinking") }
+      : message,
+  );
 }
 
 /** Switches thinking off on models that think by default, or else asks for as little as there is. */

@@ -174,6 +174,23 @@ describe("Anthropic", () => {
     ["not to think", of(hi, { thinking: { type: "disabled" } }), "thinking.type"],
     ["a word of another model", of(hi, { thinking: { type: "between_tools" } }), "thinking.type"],
     ["a budget", of(hi, { thinking: { type: "enabled", budget_tokens: 1024 } }), "no budget"],
+    [
+      "thinking that may not fit any more",
+      of(
+        [...hi, assistant({ type: "thinking", thinking: "Hm", signature: "s" }, text("So")), ...hi],
+        {
+          thinking: { type: "adaptive" },
+        },
+      ),
+      "may not fit",
+    ],
+  ]);
+  refuses("anthropic-messages", "anthropic", "claude-sonnet-5-5", [
+    [
+      "a control that takes adaptive thinking",
+      of(hi, { thinking: { type: "between_tools", block_binding: {} } }),
+      "only with adaptive",
+    ],
   ]);
 });
 
