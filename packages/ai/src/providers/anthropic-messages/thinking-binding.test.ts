@@ -48,7 +48,7 @@ function bindingService(): { fetch: typeof fetch; bodies: Body[]; problems: stri
   const bodies: Body[] = [];
   const problems: string[] = [];
   const answer: typeof fetch = async (_, init) => {
-    const body: Body = JSON.parse(String(init?.body));
+    const body: Body = JSON.parse(typeof init?.body === "string" ? init.body : "{}");
     bodies.push(body);
     problems.push(...fixture.check({ ...body }, body.model));
     const { block_binding, type } = body.thinking ?? {};
