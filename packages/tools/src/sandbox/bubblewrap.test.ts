@@ -358,6 +358,39 @@ function processesNaming(path: string): string[] {
   });
 }
 
+/** Numbers of add_key and keyctl. */
+const KEY_CALLS = { x64: [248, 250], arm64: [217, 219] }[process.arch as "x64" | "arm64"];
+
+describe.runIf(KEY_CALLS && existsSync("/usr/bin/perl"))(
+  "bubblewrap and the keys of the session",
+  { tags: "bubblewrap" },
+  () => {
+    const [addKey, keyctl] = KEY_CALLS ?? [];
+    /** Prints whether a key of the session that sandboxed programs inherit can be found, and one be added. */
+    const names = `my ($user, $secret, $planted, $text) = ("user", "gyre-secret", "gyre-planted", "hunter22");`;
+    const look = `${names}
+      print syscall(${keyctl}, 10, -3, $user, $secret, 0) > 0 ? "found" : "none", " ";
+      print syscall(${addKey}, $user, $planted, $text, 8, -3) > 0 ? "added" : "not added", "\n";
+      open(F, "/proc/keys") && print <F>;`;
+    const plant = `${names}
+      syscall(${keyctl}, 1, 0);
+      syscall(${addKey}, $user, $secret, $text, 8, -3);
+      exec @ARGV;`;
+
+    const lookAfterPlanting = async (argv: readonly string[]): Promise<End> =>
+      ended(spawn("/usr/bin/perl", ["-e", plant, ...argv], { stdio: ["ignore", "pipe", "pipe"] }));
+
+    it("neither reads them nor adds to them", async () => {
+      const argv = ["/usr/bin/perl", "-e", look];
+      // So that the test shows something: outside they are there.
+      expect((await lookAfterPlanting(argv)).stdout).toMatch(/^found added\n/);
+      const program = { argv, cwd: workspace, env: {} };
+      const inside = await lookAfterPlanting(sandbox.wrap(program, policy).argv);
+      expect(inside).toEqual({ code: 0, stdout: "none not added\n", stderr: "" });
+    });
+  },
+);
+
 describe("bubblewrap and the network", { tags: "bubblewrap" }, () => {
   it("reaches nothing: not this machine, not a name", async () => {
     const heard: string[] = [];

@@ -12,6 +12,7 @@ import {
   TEMPORARY_BYTES,
 } from "./places.ts";
 import { listSockets } from "./sockets.ts";
+import { openFilter } from "./system-calls.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
 
 /** To try it out takes a few milliseconds; a machine under load gets more. */
@@ -58,13 +59,20 @@ export function bubblewrapSandbox(command: string): Sandbox {
     kind: "bubblewrap",
     temporary: TEMPORARY,
     wrap: (program, policy) => ({
-      argv: [command, ...bubblewrapArguments(program, policy)],
+      argv: [...withFilter(command), ...bubblewrapArguments(program, policy)],
       cwd: "/",
       // Its own environment is empty: a library to preload would be loaded outside.
       env: {},
       tree: { kind: "namespace" },
     }),
   };
+}
+
+/** bwrap reads the filter of system calls from a handle, which a shell opens for it. */
+function withFilter(command: string): string[] {
+  const filter = openFilter();
+  if (filter === undefined) return [command];
+  return ["/bin/sh", "-c", `exec "$0" --seccomp 3 "$@" 3<${filter}`, command];
 }
 
 /**
@@ -109,6 +117,7 @@ function baseMounts({ network, temporary }: SandboxPolicy): Mount[] {
     { at: "/dev", args: ["--dev", "/dev"] },
     { at: "/proc", args: ["--proc", "/proc"] },
     ...KERNEL_SETTINGS.filter(exists).map((path) => bind("--ro-bind", path)),
+    ...["/proc/keys", "/proc/key-users"].filter(exists).map(hide),
     ...["/tmp", "/var/tmp"].filter(exists).map((path) => temporaryFolder(path, temporary)),
     ...[...services].map(hide),
     ...kept.filter(exists).map((at): Mount => ({ at, args: ["--ro-bind", realPlace(at), at] })),
@@ -284,9 +293,10 @@ function tryOut(command: string): Promise<string | undefined> {
   const policy = { writable: [], readOnly: [], hidden: [], network: false };
   const wrapped = bubblewrapSandbox(command).wrap(program, policy);
   return new Promise((done) => {
+    const [file = "", ...args] = wrapped.argv;
     execFile(
-      command,
-      wrapped.argv.slice(1),
+      file,
+      args,
       { cwd: wrapped.cwd, env: {}, timeout: PROBE_TIMEOUT_MS },
       (error, _stdout, stderr) => done(error ? stderr.trim() || error.message : undefined),
     );
