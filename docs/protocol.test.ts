@@ -1,19 +1,32 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
-import { call, manualClock, type ScriptAnswer, stall, think } from "@gyre/ai/testing";
-import { type Connection, ERROR_CODES, type Limits, LIMITS, ModelService } from "@gyre/protocol";
+import { call, cutOff, manualClock, type ScriptAnswer, stall, think } from "@gyre/ai/testing";
+import {
+  type Connection,
+  ERROR_CODES,
+  type Limits,
+  LIMITS,
+  ModelService,
+  ProtocolError,
+} from "@gyre/protocol";
 import { httpStatus } from "@gyre/protocol/node";
 import { SessionService } from "@gyre/server";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import * as limits from "../packages/protocol/src/frames/limits.ts";
 import type { WireStreamOptions } from "../packages/protocol/src/models/request-payloads.ts";
-import { ScriptedHost } from "../packages/server/src/testing/scripted-host.ts";
+import { createTestTool } from "../packages/server/src/testing/remote-world.ts";
+import {
+  ScriptedHost,
+  type ScriptedHostOptions,
+} from "../packages/server/src/testing/scripted-host.ts";
 import {
   type ServedWorld,
   createServedWorld,
 } from "../packages/server/src/testing/served-world.ts";
+import { WebSocket } from "ws";
 import { type Fence, readFences, root } from "./snippets.ts";
 
 const PAGE = "docs/protocol.md";
@@ -41,21 +54,59 @@ afterEach(async () => {
   world = undefined;
 });
 
-/** The server of the examples, on a clock that stands still. */
-async function serve(changed: Partial<Limits> = {}): Promise<ServedWorld> {
+/** What the hosts of some examples do, by the name of the example. */
+const HOSTS: Readonly<Record<string, Omit<ScriptedHostOptions, "script">>> = {
+  "one-end": {
+    agent: { retry: { maxRetries: 0 } },
+    // A run that breaks off is continued by another one, for the same prompt.
+    session: (agent) => ({
+      prompt: async ({ text }) => {
+        const { stop } = await agent.prompt(text);
+        if (stop === "error") await agent.continue();
+      },
+    }),
+  },
+  permission: {
+    session: () => {
+      let mode = "ask";
+      return {
+        info: () => ({ mode }),
+        update: async ({ modes }) => void (mode = modes?.permission ?? mode),
+      };
+    },
+  },
+  pending: { tools: [createTestTool("asks")] },
+  elsewhere: {
+    onOpen: () => {
+      throw new ProtocolError("session_busy", "Another process has it open.");
+    },
+  },
+};
+
+/** The server of an example, on a clock that stands still. */
+async function serve(fence: Fence): Promise<ServedWorld> {
   const clock = manualClock(NOW);
+  const { maxConnections, ...limits } = limitsIn(fence);
+  let asked = 0;
   world = await createServedWorld({
     answer: (question, { messages }) => {
       const isAnswered = messages.at(-1)?.role === "toolResult";
       if (question === "How warm is it?" && !isAnswered) return call("thermometer", { at: "pot" });
+      if (question === "May I?" && !isAnswered) return call("asks", {});
+      if (question === "Does it break off?" && asked++ === 0) return ["Ye", cutOff()];
       return ANSWERS[question] ?? "80 degrees.";
     },
     scripted: { clock },
-    host: { clock },
-    limits: changed,
+    host: { clock, ...HOSTS[nameOf(fence)] },
+    limits,
+    ...(maxConnections !== undefined && { maxConnections }),
     clock,
   });
   return world;
+}
+
+function nameOf({ note }: Fence): string {
+  return note.split(" ", 1)[0] ?? "";
 }
 
 /**
@@ -147,8 +198,8 @@ function examples(language: string): Fence[] {
 }
 
 /** `name key=value …`, as it follows the language of a block. */
-function limitsIn({ note }: Fence): Partial<Limits> {
-  const pairs = note.split(" ").slice(1);
+function limitsIn({ note }: Fence): Partial<Limits> & { maxConnections?: number } {
+  const pairs = note.split(" ").filter((pair) => /=\d+$/.test(pair));
   return Object.fromEntries(
     pairs.map((pair) => {
       const [key = "", value = ""] = pair.split("=");
@@ -157,22 +208,69 @@ function limitsIn({ note }: Fence): Partial<Limits> {
   );
 }
 
-/** Plays a block of frames over TCP. Gives the lines that came and are not as the page has them. */
+/** A connection of an example. */
+interface Client {
+  lines: Lines;
+  send(text: string): void;
+  destroy(): void;
+}
+
+/** `\xFF` on the page is a byte that no UTF-8 has. */
+function toBytes(text: string): Buffer {
+  const parts = text.split("\\xFF").map((part) => Buffer.from(part));
+  return Buffer.concat(parts.flatMap((part, at) => (at === 0 ? [part] : [Buffer.of(0xff), part])));
+}
+
+function openTcp({ tcp }: ServedWorld): Client {
+  const socket = connect({ host: tcp.host, port: tcp.port });
+  return {
+    lines: readLines(socket),
+    send: (text) => void socket.write(Buffer.concat([toBytes(text), Buffer.from("\n")])),
+    destroy: () => void socket.destroy(),
+  };
+}
+
+async function openWebSocket({ http, token }: ServedWorld): Promise<Client> {
+  const headers = { authorization: `Bearer ${token}` };
+  const socket = new WebSocket(`${http.url.replace(/^http/, "ws")}/api/ws`, ["gyre.v1"], {
+    headers,
+  });
+  const lines = new Lines();
+  socket.on("message", (data) => lines.feed(`${data}\n`));
+  socket.on("close", (code) => {
+    lines.feed(`(closed with ${code})\n`);
+    lines.end();
+  });
+  await once(socket, "open");
+  return {
+    lines,
+    send: (text) => socket.send(toBytes(text), { binary: false }),
+    destroy: () => socket.terminate(),
+  };
+}
+
+/** Plays a block of frames. Gives the lines that came and are not as the page has them. */
 async function findProblems(fence: Fence): Promise<string[]> {
-  const { tcp, token } = await serve(limitsIn(fence));
-  const names = new Names({ TOKEN: token });
-  const open = (): Socket => connect({ host: tcp.host, port: tcp.port });
-  let socket = open();
-  let lines = readLines(socket);
+  const served = await serve(fence);
+  const names = new Names({ TOKEN: served.token });
+  const isWebSocket = fence.note.includes("over=websocket");
+  const open = async (): Promise<Client> => (isWebSocket ? openWebSocket(served) : openTcp(served));
+  let client = await open();
+  const left: Client[] = [];
   const wrong: string[] = [];
   let isSkipping = false;
   for (const shown of fence.body.trimEnd().split("\n")) {
     const text = shown.slice("-> ".length);
-    if (shown.startsWith("-> ")) socket.write(`${names.filled(text)}\n`);
+    const { lines } = client;
+    if (shown.startsWith("-> ")) client.send(names.filled(text));
     else if (shown.startsWith("-- ")) {
-      socket.destroy();
-      socket = open();
-      lines = readLines(socket);
+      client.destroy();
+      client = await open();
+    } else if (shown.startsWith("-+ ")) {
+      left.push(client);
+      client = await open();
+    } else if (shown.startsWith("-! ")) {
+      await served.sessions.close();
     } else if (text === "…") isSkipping = true;
     else {
       let line = await lines.next();
@@ -181,7 +279,7 @@ async function findProblems(fence: Fence): Promise<string[]> {
       isSkipping = false;
     }
   }
-  socket.destroy();
+  for (const each of [...left, client]) each.destroy();
   return wrong;
 }
 
@@ -237,7 +335,7 @@ function groupLines(body: string): { kind: string; lines: string[] }[] {
 
 /** Plays a block of requests. `<<` is what comes later on the response that is still open. */
 async function findHttpProblems(fence: Fence): Promise<string[]> {
-  const { http, token } = await serve();
+  const { http, token } = await serve(fence);
   const names = new Names({ TOKEN: token });
   const wrong: string[] = [];
   let response: Response | undefined;
@@ -262,23 +360,42 @@ async function findHttpProblems(fence: Fence): Promise<string[]> {
 }
 
 describe("the examples of docs/protocol.md are what a server says", () => {
-  it.each(["models", "resume", "snapshot", "abort", "session", "pages", "client-tools", "refused"])(
-    "over TCP: %s",
-    async (name) => {
-      const fence = examples("jsonl").find(({ note }) => note.split(" ")[0] === name);
-      if (!fence) throw new Error(`There is no example "${name}".`);
-      expect(await findProblems(fence)).toEqual([]);
-    },
-  );
+  it.each([
+    "models",
+    "resume",
+    "snapshot",
+    "abort",
+    "session",
+    "pages",
+    "client-tools",
+    "refused",
+    "numbers",
+    "after",
+    "one-end",
+    "permission",
+    "waiting",
+    "pending",
+    "closed",
+    "elsewhere",
+    "full",
+    "unfit",
+    "stopping",
+    "not-utf8",
+    "not-utf8-websocket",
+  ])("frames: %s", async (name) => {
+    const fence = examples("jsonl").find((each) => nameOf(each) === name);
+    if (!fence) throw new Error(`There is no example "${name}".`);
+    expect(await findProblems(fence)).toEqual([]);
+  });
 
-  it.each(["stream", "connection"])("over HTTP: %s", async (name) => {
-    const fence = examples("http").find(({ note }) => note === name);
+  it.each(["stream", "connection", "full"])("over HTTP: %s", async (name) => {
+    const fence = examples("http").find((each) => nameOf(each) === name);
     if (!fence) throw new Error(`There is no example "${name}".`);
     expect(await findHttpProblems(fence)).toEqual([]);
   });
 
   it("and all of them are played", () => {
-    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(10);
+    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(24);
   });
 });
 

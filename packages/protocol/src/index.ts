@@ -27,6 +27,7 @@ export {
   invalidRequest,
   isErrorCode,
   ProtocolError,
+  stoppingError,
 } from "./frames/protocol-error.ts";
 export * from "./messages/message-checks.ts";
 export * from "./frames/payload-fields.ts";

@@ -26,8 +26,8 @@ describe("hideAddresses", () => {
   });
 
   it("what is no URL is hidden as it is", () => {
-    expect(hideAddresses('"proxy:8080/x" is none.', ["proxy:8080/x", "my gate"])).toBe(
-      '"[address]" is none.',
+    expect(hideAddresses('"proxy:8080/x" is wrong.', ["proxy:8080/x", "my gate"])).toBe(
+      '"[address]" is wrong.',
     );
   });
 

@@ -20,6 +20,7 @@ const KINDS: Readonly<Record<ErrorCode, FailureKind>> = {
   too_many_streams: "overloaded",
   timeout: "timeout",
   not_implemented: "bad_request",
+  unavailable: "overloaded",
   internal_error: "unknown",
 };
 

@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   "too_many_streams",
   "timeout",
   "not_implemented",
+  "unavailable",
   "internal_error",
 ] as const;
 
@@ -55,6 +56,21 @@ type ProtocolErrorOptions = ErrorOptions & {
 
 export function invalidRequest(message: string, options?: ProtocolErrorOptions): ProtocolError {
   return new ProtocolError("invalid_request", message, options);
+}
+
+/** How long a client does well to wait before it asks a server again that is full or stops. */
+const RETRY_AFTER_MS = 5000;
+
+/** The server is about to stop: the same request may succeed later, or at another one. */
+export function stoppingError(): ProtocolError {
+  const what = "The server is about to stop, and begins nothing new. Try again in a while.";
+  return new ProtocolError("unavailable", what, { details: { retryAfterMs: RETRY_AFTER_MS } });
+}
+
+/** The server has all the connections that it may have. */
+export function fullError(max: number): ProtocolError {
+  const what = `This server has all of its ${max} connections. Try again later.`;
+  return new ProtocolError("rate_limited", what, { details: { retryAfterMs: RETRY_AFTER_MS } });
 }
 
 /** The error in the body of an HTTP answer, `{"error": {"code", "message"}}`; undefined if it has none. */

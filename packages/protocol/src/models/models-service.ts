@@ -6,7 +6,7 @@ import type { Envelope, Payload } from "../frames/envelope.ts";
 import { IDLE_STREAM_MS, type Limits, LIMITS, ORPHAN_TTL_MS } from "../frames/limits.ts";
 import { toModelFacts, parseFilter, isMatch } from "./model-facts.ts";
 import { ModelStream } from "./model-stream.ts";
-import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError, stoppingError } from "../frames/protocol-error.ts";
 import { parseRequest } from "./request-payloads.ts";
 import {
   type ServedConnection,
@@ -172,7 +172,7 @@ export class ModelService implements WireService {
 
   /** Reserves a name at once, so that two requests do not share it. */
   #reserve(id: string, answers?: IdempotencyCache): ModelStream {
-    if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
+    if (this.#isClosed) throw stoppingError();
     if (this.#streams.has(id) || this.#options.isTaken?.(id)) {
       throw new ProtocolError("stream_exists", `There is a stream "${id}": use another name.`);
     }

@@ -89,7 +89,8 @@ export class Outbox {
     } catch (error) {
       const code = error instanceof ProtocolError ? error.code : "internal_error";
       const type = frame.type === "ack" ? "nack" : frame.type;
-      const payload = { code, message: errorMessage(error), omitted: true };
+      const position = readPosition(frame.payload);
+      const payload = { ...position, code, message: errorMessage(error), omitted: true };
       return this.#transport.send({ ...frame, type, payload });
     }
   }
@@ -105,6 +106,15 @@ export class Outbox {
     }
     this.#waiting = this.#waiting.slice(sent);
   }
+}
+
+/** What a snapshot is of, and the number that it stands for. */
+function readPosition({ session, epoch, seq }: Payload): Payload {
+  return {
+    ...(typeof session === "string" && { session }),
+    ...(typeof epoch === "string" && { epoch }),
+    ...(typeof seq === "number" && { seq }),
+  };
 }
 
 function measurePayload(payload: Payload): number {

@@ -9,9 +9,11 @@ import {
 } from "@gyre/agent";
 import { call, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
 import { type Connect, createTransportPair, type WireServer } from "@gyre/protocol";
+import { connectTcp } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createServedWorld } from "../testing/served-world.ts";
 import { toComparable, createRemoteWorld, createTestTool } from "../testing/remote-world.ts";
 import { RemoteAgent } from "./remote-agent.ts";
 import type { RemoteState } from "./remote-state.ts";
@@ -202,6 +204,18 @@ describe("the methods of an agent", () => {
     await expect(RemoteAgent.attach(peer, "nosuch")).rejects.toMatchObject({
       code: "session_not_found",
     });
+  });
+
+  it("a snapshot that fits no frame ends it, and is not asked for again and again", async () => {
+    const world = await createServedWorld({ answer: () => "Yes.", limits: { frameBytes: 1000 } });
+    const { port } = world.tcp;
+    const connect: Connect = (signal) => connectTcp({ port, token: world.token, signal });
+    const agent = await RemoteAgent.create({ connect });
+    await agent.setSystemPrompt("Tea. ".repeat(110));
+    const attached = RemoteAgent.attach({ connect }, agent.sessionId);
+    await expect(attached).rejects.toMatchObject({ code: "too_large" });
+    await agent.close();
+    await world.close();
   });
 
   it("a second prompt is refused with session_busy, or waits in a queue", async () => {

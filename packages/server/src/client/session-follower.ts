@@ -184,7 +184,12 @@ export class SessionFollower {
   }
 
   #takeSnapshot(snapshot: Payload): void {
-    const { epoch, seq } = snapshot;
+    const { epoch, seq, omitted, message } = snapshot;
+    if (omitted === true) {
+      // Another one would not fit either.
+      const what = `The state of session "${this.#stream}" does not fit into a frame: ${String(message)}`;
+      return this.stop(new ProtocolError("too_large", what));
+    }
     const isSame = epoch === this.#epoch;
     // A repeat: a client that asks again before the snapshot arrives gets two.
     if (isSame && seq === this.#seq && !this.#needsSnapshot) return;

@@ -159,7 +159,7 @@ export class LiveSession {
     if (this.hosted.update) await refuseOnError(() => this.hosted.update?.(changes));
     else applyChanges(this.agent, changes);
     this.#publishSettings();
-    return this.#readSettings();
+    return { ...this.hosted.info?.(), ...this.#readSettings() };
   }
 
   /** Replaces the transcript; all clients get a snapshot. */

@@ -10,6 +10,7 @@ import {
   ProtocolError,
   type RequestHandler,
   type ServedConnection,
+  stoppingError,
   type Transport,
   WireServer,
   type WireServerOptions,
@@ -319,7 +320,7 @@ export class SessionService implements WireService {
   }
 
   #assertOpen(): void {
-    if (this.#isClosed) throw new ProtocolError("internal_error", "The server is closing.");
+    if (this.#isClosed) throw stoppingError();
   }
 
   #report(error: unknown, where: string): void {

@@ -7,7 +7,9 @@ export interface ScriptedHostOptions {
   tools?: readonly AgentTool[];
   agent?: AgentOptions;
   /** More of what a session can do. */
-  session?: Partial<HostedSession>;
+  session?: Partial<HostedSession> | ((agent: Agent) => Partial<HostedSession>);
+  /** Called before a stored session is opened; throws why it cannot be. */
+  onOpen?: (id: string) => void;
   clock?: AgentOptions["clock"];
 }
 
@@ -27,8 +29,9 @@ export class ScriptedHost implements SessionHost {
     return Promise.resolve(this.#make(`s_${this.agents.length + 1}`));
   }
 
-  open(id: string): Promise<HostedSession | undefined> {
-    return Promise.resolve(id === "kept" ? this.#make(id) : undefined);
+  async open(id: string): Promise<HostedSession | undefined> {
+    this.#options.onOpen?.(id);
+    return id === "kept" ? this.#make(id) : undefined;
   }
 
   list(): Promise<readonly SessionInfo[]> {
@@ -55,7 +58,7 @@ export class ScriptedHost implements SessionHost {
       close: async () => {
         this.closed.push(id);
       },
-      ...session,
+      ...(typeof session === "function" ? session(agent) : session),
     };
   }
 }

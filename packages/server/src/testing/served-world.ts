@@ -28,6 +28,8 @@ export interface ServedWorldOptions {
   /** Names of the server, beside those of loopback. */
   hosts?: readonly string[];
   limits?: Partial<Limits>;
+  /** Of each port. */
+  maxConnections?: number;
   clock?: Clock;
 }
 
@@ -36,6 +38,7 @@ export interface ServedWorld {
   readonly token: string;
   readonly model: ScriptedModel;
   readonly host: ScriptedHost;
+  readonly sessions: SessionService;
   readonly server: WireServer;
   readonly tcp: PortListener;
   readonly http: HttpListener;
@@ -57,15 +60,25 @@ export async function createServedWorld(options: ServedWorldOptions): Promise<Se
   const model = scriptedModel(script, scripted);
   const models = new ModelService({ client: model, models: () => [model.model], ...shared });
   const host = new ScriptedHost({ script, ...options.host });
-  const server = new WireServer([models, new SessionService(host, shared)], shared);
+  const sessions = new SessionService(host, shared);
+  const server = new WireServer([models, sessions], shared);
   const serve = (transport: Parameters<WireServer["serve"]>[0]): void =>
     void server.serve(transport);
-  const tcp = await listenTcp({ token, serve });
-  const http = await listenHttp({ token, serve, hosts, routes: createStreamRoutes(models) });
+  const { maxConnections } = options;
+  const maxFrameBytes = limits?.frameBytes;
+  const listening = {
+    token,
+    serve,
+    ...(maxConnections !== undefined && { maxConnections }),
+    ...(maxFrameBytes !== undefined && { maxFrameBytes }),
+  };
+  const tcp = await listenTcp(listening);
+  const http = await listenHttp({ ...listening, hosts, routes: createStreamRoutes(models) });
   return {
     token,
     model,
     host,
+    sessions,
     server,
     tcp,
     http,

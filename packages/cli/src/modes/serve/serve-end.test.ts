@@ -51,7 +51,10 @@ describe("gyre serve, asked to end", () => {
     await world.service.asked(0);
     server.run.kill("SIGTERM");
     expect(await server.logged("drain")).toMatchObject({ sessions: 1, drainMs: 60_000 });
-    await expect(idle.prompt("One more.")).rejects.toThrow("about to stop");
+    await expect(idle.prompt("One more.")).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("about to stop"),
+    });
     await expect(fetch(`${server.url}/healthz`)).rejects.toThrow("fetch failed");
     release();
     expect((await run).stop).toBe("done");

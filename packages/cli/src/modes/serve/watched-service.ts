@@ -1,8 +1,8 @@
 import {
   type Connection,
-  ProtocolError,
   type RequestHandler,
   type ServedConnection,
+  stoppingError,
   type WireService,
 } from "@gyre/protocol";
 
@@ -53,7 +53,7 @@ export class WatchedService implements WireService {
     // What is answered at once stays so: the order of answers hangs on it.
     return (frame, ack) => {
       try {
-        if (isStopping() && BEGINNINGS.has(type)) throw stopping();
+        if (isStopping() && BEGINNINGS.has(type)) throw stoppingError();
         const answer = handler(frame, ack);
         return answer instanceof Promise ? answer.catch(failed) : answer;
       } catch (error) {
@@ -61,9 +61,4 @@ export class WatchedService implements WireService {
       }
     };
   }
-}
-
-function stopping(): ProtocolError {
-  const what = "The server is about to stop, and begins nothing new. Try again in a while.";
-  return new ProtocolError("internal_error", what);
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { ProtocolError } from "../../frames/protocol-error.ts";
+import { fullError, ProtocolError } from "../../frames/protocol-error.ts";
 import { TOKEN_PROTOCOL_PREFIX } from "../../transports/websocket.ts";
 import { createTokenCheck } from "../base/token.ts";
 
@@ -107,12 +107,7 @@ export class Guard {
 
 /** The answer to one connection too many. */
 export function refuseTooMany(max: number): Refusal {
-  const what = `This server has all of its ${max} connections. Try again later.`;
-  return {
-    reason: "connections",
-    status: TOO_MANY,
-    error: new ProtocolError("rate_limited", what),
-  };
+  return { reason: "connections", status: TOO_MANY, error: fullError(max) };
 }
 
 function forbid(reason: RefusalReason, what: string): Refusal {

@@ -59,6 +59,7 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   too_many_streams: 429,
   timeout: 408,
   not_implemented: 501,
+  unavailable: 503,
   internal_error: 500,
 };
 
@@ -67,6 +68,12 @@ const MS_PER_SECOND = 1000;
 /** The HTTP status of an error code. */
 export function httpStatus(code: ErrorCode): number {
   return STATUS_OF[code];
+}
+
+/** The value of `Retry-After`, if the server knows how long to wait. */
+export function formatRetryAfter({ details }: ProtocolError): string | undefined {
+  const { retryAfterMs: waitMs } = details;
+  return typeof waitMs === "number" ? String(Math.ceil(waitMs / MS_PER_SECOND)) : undefined;
 }
 
 /**
@@ -88,8 +95,7 @@ export function answerError(
   const message = isPublic ? errorMessage(error) : "Something went wrong in the server.";
   const details = isPublic ? error.details : {};
   const body = JSON.stringify({ error: { ...details, code, message } });
-  const waitMs = details["retryAfterMs"];
-  const wait = typeof waitMs === "number" ? String(Math.ceil(waitMs / MS_PER_SECOND)) : undefined;
+  const wait = isPublic ? formatRetryAfter(error) : undefined;
   response
     .writeHead(status ?? httpStatus(code), {
       "content-type": "application/json",

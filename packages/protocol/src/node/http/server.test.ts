@@ -217,8 +217,8 @@ describe("limits", () => {
       ["POST", "/api/connect", {}],
       ["GET", "/api/ws", UPGRADE],
     ] as const) {
-      const { status, body } = await ask(listener, method, path, { ...BEARER, ...more });
-      expect(status).toBe(429);
+      const { status, headers, body } = await ask(listener, method, path, { ...BEARER, ...more });
+      expect([status, headers["retry-after"]]).toEqual([429, "5"]);
       expect(JSON.parse(body)).toMatchObject({ error: { code: "rate_limited" } });
     }
     expect(listener.metrics.format()).toContain('gyre_refused_total{reason="connections"} 2');

@@ -9,7 +9,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
 import { MAX_CONNECTIONS } from "../../frames/limits.ts";
-import { invalidRequest, ProtocolError } from "../../frames/protocol-error.ts";
+import { invalidRequest, ProtocolError, stoppingError } from "../../frames/protocol-error.ts";
 import type { Transport } from "../../transports/base/transport.ts";
 import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
 import { HttpConnections } from "./connections.ts";
@@ -23,7 +23,7 @@ import {
 } from "../base/listen.ts";
 import { Metrics } from "../base/metrics.ts";
 import { Newcomers } from "../base/newcomers.ts";
-import { answerError, findRoute, type Route } from "./route.ts";
+import { answerError, findRoute, formatRetryAfter, type Route } from "./route.ts";
 import { WebSocketUpgrades } from "./websocket-server.ts";
 
 /** The timeout of the headers of a request. */
@@ -177,7 +177,7 @@ class HttpServer {
     }
     this.#logAnswer(request, response, path);
     if (this.#isClosing) {
-      return answerError(response, stoppingError(), UNAVAILABLE, { connection: "close" });
+      return answerError(response, stoppingError(), undefined, { connection: "close" });
     }
     for (const [name, value] of Object.entries(this.#guard.buildCorsHeaders(request))) {
       if (value !== undefined) response.setHeader(name, value);
@@ -292,14 +292,13 @@ function notFoundError(path: string): ProtocolError {
   return invalidRequest(`There is nothing at ${path}.`);
 }
 
-function stoppingError(): ProtocolError {
-  return new ProtocolError("internal_error", "The server is about to stop.");
-}
-
-function refuseUpgrade(socket: Duplex, status: number, { code, message }: ProtocolError): void {
-  const body = JSON.stringify({ error: { code, message } });
+function refuseUpgrade(socket: Duplex, status: number, error: ProtocolError): void {
+  const { code, message, details } = error;
+  const body = JSON.stringify({ error: { ...details, code, message } });
+  const wait = formatRetryAfter(error);
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
+    ...(wait === undefined ? [] : [`retry-after: ${wait}`]),
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
