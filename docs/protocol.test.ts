@@ -97,7 +97,7 @@ async function serve(fence: Fence): Promise<ServedWorld> {
       return ANSWERS[question] ?? "80 degrees.";
     },
     scripted: { clock },
-    host: { clock, ...HOSTS[nameOf(fence)] },
+    host: { clock, ...HOSTS[readName(fence)] },
     limits,
     ...(maxConnections !== undefined && { maxConnections }),
     clock,
@@ -105,7 +105,7 @@ async function serve(fence: Fence): Promise<ServedWorld> {
   return world;
 }
 
-function nameOf({ note }: Fence): string {
+function readName({ note }: Fence): string {
   return note.split(" ", 1)[0] ?? "";
 }
 
@@ -236,7 +236,7 @@ async function openWebSocket({ http, token }: ServedWorld): Promise<Client> {
     headers,
   });
   const lines = new Lines();
-  socket.on("message", (data) => lines.feed(`${data}\n`));
+  socket.on("message", (data: Buffer) => lines.feed(`${data.toString()}\n`));
   socket.on("close", (code) => {
     lines.feed(`(closed with ${code})\n`);
     lines.end();
@@ -383,13 +383,13 @@ describe("the examples of docs/protocol.md are what a server says", () => {
     "not-utf8",
     "not-utf8-websocket",
   ])("frames: %s", async (name) => {
-    const fence = examples("jsonl").find((each) => nameOf(each) === name);
+    const fence = examples("jsonl").find((each) => readName(each) === name);
     if (!fence) throw new Error(`There is no example "${name}".`);
     expect(await findProblems(fence)).toEqual([]);
   });
 
   it.each(["stream", "connection", "full"])("over HTTP: %s", async (name) => {
-    const fence = examples("http").find((each) => nameOf(each) === name);
+    const fence = examples("http").find((each) => readName(each) === name);
     if (!fence) throw new Error(`There is no example "${name}".`);
     expect(await findHttpProblems(fence)).toEqual([]);
   });
