@@ -63,6 +63,11 @@ export { type TaskOptions, taskTool } from "./agents/task/tool.ts";
 export { NotePad, notesTool } from "./memory/notes/tool.ts";
 export { type Todo, TodoList, todoTool } from "./memory/todo/tool.ts";
 export { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
-export { type WalkedEntry, walk as walkFiles } from "./workspace/walk.ts";
+export {
+  type WalkedEntry,
+  type WalkedFolder,
+  walk as walkFiles,
+  walkFolders,
+} from "./workspace/walk.ts";
 export * from "./workspace/workspace.ts";
 export * from "./files/write/tool.ts";

@@ -2,14 +2,16 @@ import { spawn } from "node:child_process";
 import { readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import type { BigIntStats } from "node:fs";
+import { type BigIntStats, type Stats, statSync } from "node:fs";
 import { cleanPath } from "@gyre/tools";
 import { type IndexEntry, isClean, parseIndex } from "./git-index.ts";
 import { MAX_FILE_BYTES } from "./snapshot.ts";
 import { isMissing } from "./store.ts";
 
-/** A longer index is not read: its files are more than are looked at anyway. */
-const MAX_INDEX_BYTES = 4 * 1024 * 1024;
+/** A longer index is not read. */
+const MAX_INDEX_BYTES = 64 * 1024 * 1024;
+/** A file that changed so short a time ago may change again without another time. */
+const UNSETTLED_MS = 2_500;
 const GIT_TIMEOUT_MS = 30_000;
 /** Contents that are asked for at once: so many are in memory. */
 const MAX_ASKED = 64;
@@ -18,15 +20,67 @@ const MAX_ASKED = 64;
 export interface GitFiles {
   readonly folder: string;
   readonly entries: ReadonlyMap<string, IndexEntry>;
+  /** The files in folders that say how git converts contents. */
+  readonly attributes: readonly string[];
   /** The name of a content in git that is that of a file, byte for byte, if there is one. */
   cleanOid(path: string, stats: BigIntStats): string | undefined;
 }
 
 /**
- * Reads the index of the repository at `root`. Undefined where there is none, or where it
- * is elsewhere: nothing needs git, it saves copies.
+ * The index of the repository at a folder, read again when it has changed. Of an older one,
+ * `cleanOid` says nothing wrong: it compares what git noted with what the file is.
  */
-export async function readGitFiles(root: string): Promise<GitFiles | undefined> {
+export class GitIndex {
+  readonly #root: string;
+  #last: { identity: string; files: GitFiles | undefined } | undefined;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Undefined where there is none, or where it is elsewhere: nothing needs git, it saves copies. */
+  async read(): Promise<GitFiles | undefined> {
+    const identity = this.#last && identifyFiles(this.#root, this.#last.files);
+    if (this.#last && this.#last.identity === identity) return this.#last.files;
+    // It is looked up first: what is read may be newer, and is then read once more.
+    const before = identifyFiles(this.#root, undefined);
+    const files = await readGitFiles(this.#root);
+    const isSame = before !== undefined && before === identifyFiles(this.#root, undefined);
+    const now = isSame ? identifyFiles(this.#root, files) : undefined;
+    this.#last = now === undefined ? undefined : { identity: now, files };
+    return files;
+  }
+}
+
+/** The files that say what git has and how it converts it. */
+function listFiles(files: GitFiles | undefined): readonly string[] {
+  return [".git/index", ".git/config", ".git/info/attributes", ".gitattributes"].concat(
+    files?.attributes ?? [],
+  );
+}
+
+/** Another text after each change; nothing where a change may not show yet. */
+function identifyFiles(root: string, files: GitFiles | undefined): string | undefined {
+  const now = Date.now();
+  let identity = "";
+  for (const file of listFiles(files)) {
+    const stats = statIfThere(join(root, file));
+    if (stats && now - stats.ctimeMs < UNSETTLED_MS) return undefined;
+    identity += stats ? `${stats.dev} ${stats.ino} ${stats.size} ${stats.ctimeMs},` : ",";
+  }
+  return identity;
+}
+
+function statIfThere(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function readGitFiles(root: string): Promise<GitFiles | undefined> {
   const folder = join(root, ".git");
   const path = join(folder, "index");
   try {
@@ -37,10 +91,13 @@ export async function readGitFiles(root: string): Promise<GitFiles | undefined> 
     if (/^\s*objectformat\s*=\s*(?!sha1\s*$)/im.test(config)) return undefined;
     const entries = parseIndex(await readFile(path));
     if (!entries) return undefined;
-    const isConverted = await hasFilters(root, entries.keys());
+    const attributes: string[] = [];
+    for (const name of entries.keys()) if (name.endsWith("/.gitattributes")) attributes.push(name);
+    const isConverted = await hasFilters(root, attributes);
     return {
       folder,
       entries,
+      attributes,
       cleanOid(name, stats) {
         const entry = entries.get(name);
         return !isConverted && entry && isClean(entry, stats, mtimeNs) ? entry.oid : undefined;
@@ -53,10 +110,8 @@ export async function readGitFiles(root: string): Promise<GitFiles | undefined> 
 }
 
 /** Whether files may be something else in git than on the disk, of the same length. */
-async function hasFilters(root: string, paths: Iterable<string>): Promise<boolean> {
-  const files = [".git/info/attributes", ".gitattributes"];
-  for (const path of paths) if (path.endsWith("/.gitattributes")) files.push(path);
-  for (const file of new Set(files)) {
+async function hasFilters(root: string, attributes: readonly string[]): Promise<boolean> {
+  for (const file of [".git/info/attributes", ".gitattributes", ...attributes]) {
     const text = await readFile(join(root, file), "latin1").catch((error: unknown) => {
       if (isMissing(error)) return "";
       throw error;

@@ -11,7 +11,7 @@ import {
   whyNot,
 } from "./content.ts";
 import type { Copies, Copy } from "./copies.ts";
-import { type GitFiles, readGitContents, readGitFiles } from "./git-contents.ts";
+import { type GitFiles, GitIndex, readGitContents } from "./git-contents.ts";
 import type { FileChange, FileState, LeftOut } from "./line.ts";
 import {
   snapshotPath,
@@ -21,7 +21,7 @@ import {
   computeSignature,
   tooLarge,
 } from "./snapshot.ts";
-import { filesAt, scanFiles, type ScannedFile } from "./scan.ts";
+import { FileScan, Slices, statFile } from "./scan.ts";
 import type { HistoryStore } from "./store.ts";
 
 /** A change within this time after a look may not show in what the system notes of a file. */
@@ -78,33 +78,35 @@ export class KnownFiles {
   /** Why a file that was not seen before may have been there. */
   #doubt: string | undefined;
   #git: { folder: string; isUsable: boolean } | undefined;
+  readonly #gitIndex: GitIndex;
+  readonly #scan: FileScan;
+  /** What is looked at though it is ignored; made again when that may be other files. */
+  #watched: { entries: GitFiles["entries"] | undefined; list: Iterable<string> } | undefined;
+  /** What scans have reported and was not dealt with yet: one may have failed in between. */
+  readonly #reported = new Set<string>();
 
   constructor(options: KnownFilesOptions) {
     this.#options = options;
+    this.#gitIndex = new GitIndex(options.workspace.root);
+    this.#scan = new FileScan(options.workspace, options.maxFiles);
+  }
+
+  close(): Promise<void> {
+    return this.#scan.close();
   }
 
   /** Looks at all files. What is seen for the first time at the first look counts as no change. */
   async scanAll(author: ChangeSource, signal: AbortSignal): Promise<FoundChanges> {
-    const { workspace, now, maxFiles } = this.#options;
-    const startedAt = now();
+    const startedAt = this.#options.now();
     const last = this.#lookedAt;
-    const git = await this.#usable(await readGitFiles(workspace.root));
-    const scan = scanFiles(workspace, { git, signal, ...(maxFiles !== undefined && { maxFiles }) });
-    const missing = new Set(this.#known.keys());
-    const suspects: Suspect[] = [];
-    const take = (files: readonly ScannedFile[]): void => {
-      for (const file of files) {
-        missing.delete(file.path);
-        const known = this.#known.get(file.path);
-        const isAsBefore = known?.signature === computeSignature(file.stats) && !known.isRacy;
-        if (!isAsBefore) suspects.push(file);
-      }
-    };
-    for await (const files of scan) take(files);
-    // Not gone, but ignored by now.
-    for (const some of inParts([...missing])) take(await filesAt(workspace, some, true));
-    for (const path of missing) suspects.push({ path, isIgnored: false });
-    if (scan.isPartial) this.#doubt = "the folder has more files than are looked at";
+    const git = await this.#usable(await this.#gitIndex.read());
+    const { isPartial } = await this.#scan.run({
+      also: this.#listWatched(git),
+      signal,
+      report: (path) => void this.#reported.add(path),
+    });
+    const suspects = await this.#findSuspects();
+    if (isPartial) this.#doubt = "the folder has more files than are looked at";
     const isFirst = last === undefined;
     if (!isFirst) await this.#noteIgnoreFiles(suspects);
     const found: FoundChanges = { changes: [], leftOut: [] };
@@ -119,11 +121,46 @@ export class KnownFiles {
       }
       await this.#learn(learned, git);
       await this.#compare(changed, author, found);
+      for (const { path } of some) this.#reported.delete(path);
     }
     // What a part of the folder hides is not known at the next look either.
-    if (!scan.isPartial) this.#doubt = undefined;
+    if (!isPartial) this.#doubt = undefined;
     this.#lookedAt = startedAt;
     return found;
+  }
+
+  /** What git tracks, and what is known: a call may have named what is ignored. */
+  #listWatched(git: GitFiles | undefined): Iterable<string> {
+    const entries = git?.entries;
+    if (this.#watched?.entries !== entries || !this.#watched) {
+      const known = this.#known;
+      const list = {
+        *[Symbol.iterator]() {
+          if (entries) yield* entries.keys();
+          yield* known.keys();
+        },
+      };
+      this.#watched = { entries, list };
+    }
+    return this.#watched.list;
+  }
+
+  /** Of the files that a scan reported, those that are not as they are known. */
+  async #findSuspects(): Promise<Suspect[]> {
+    const suspects: Suspect[] = [];
+    const slices = new Slices();
+    for (const path of this.#reported) {
+      const isIgnored = this.#scan.isIgnored(path);
+      const stats = await statFile(this.#options.workspace, path, isIgnored);
+      const known = this.#known.get(path);
+      const isAsBefore = stats
+        ? known?.signature === computeSignature(stats) && !known.isRacy
+        : !known;
+      if (isAsBefore) this.#reported.delete(path);
+      else suspects.push(stats ? { path, stats, isIgnored } : { path, isIgnored: false });
+      await slices.pause();
+    }
+    return suspects;
   }
 
   /** Looks at files that a call is about to change, ignored or not. */
@@ -326,6 +363,7 @@ export class KnownFiles {
 
   #set(path: string, seen: Pick<Known, "kind" | "mode" | "signature">, source: Source): void {
     const { kind, mode, signature } = seen;
+    if (!this.#known.has(path)) this.#watched = undefined;
     const isRacy = changedAt(signature) > this.#options.now() - RACY_MS;
     this.#known.set(path, { kind, mode, signature, isRacy, source });
   }
@@ -333,6 +371,7 @@ export class KnownFiles {
   async #forget(path: string): Promise<void> {
     const known = this.#known.get(path);
     this.#known.delete(path);
+    if (known) this.#watched = undefined;
     if (known?.source.type === "copy") await this.#options.copies.drop(known.source.copy);
   }
 }

@@ -413,6 +413,7 @@ function gitToolIn({ workspace, folder }: HistoryWorld): GuardedTool {
 function denying(workspace: Workspace, denied: string): Workspace {
   return {
     root: workspace.root,
+    isHidden: (path) => workspace.isHidden(path),
     resolve: (path, options) => workspace.resolve(path, options),
     stat: (path) => workspace.stat(path),
     open: (path) => workspace.open(path),

@@ -132,7 +132,9 @@ export class FileRecorder implements FileHistory {
   /** Waits for what is under way, and removes the copies. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#turn;
+    await this.#waitForLooks();
+    const opened = await this.#opened;
+    await opened?.known.close();
     await this.#copies.close();
   }
 
@@ -147,21 +149,32 @@ export class FileRecorder implements FileHistory {
   async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
     if (!this.#options.session() || (await isReadingCall(call))) return next();
     const paths = await findNamedFiles(call);
+    // The look after the last call may be all that is needed.
+    await this.#waitForLooks();
     if (paths !== undefined || !this.#isFresh()) await this.#scanBefore(paths);
     // A look that is under way would take what this call does for a change from outside.
-    for (let turn: unknown; turn !== this.#turn;) {
-      turn = this.#turn;
-      await turn;
-    }
+    await this.#waitForLooks();
     const startedAt = this.#now();
     this.#active++;
     try {
       return await next();
     } finally {
       const isLong = !paths && this.#now() - startedAt > MAX_SURE_MS;
-      await this.#scanAfter(paths, { by: "agent", ...(isLong && { unsure: LONG_CALL }) });
+      // While a look at all files is made, the next prompt may come.
+      const entry = this.#startEntry();
+      const author: ChangeSource = { by: "agent", ...(isLong && { unsure: LONG_CALL }) };
+      const looked = this.#scanAfter(paths, author, entry);
       // Not before: another call may look first.
-      this.#active--;
+      const ended = looked.finally(() => this.#active--);
+      // A look at all files is made while the model goes on: the next call waits for it.
+      if (paths) await ended;
+    }
+  }
+
+  async #waitForLooks(): Promise<void> {
+    for (let turn: unknown; turn !== this.#turn;) {
+      turn = this.#turn;
+      await turn;
     }
   }
 
@@ -177,23 +190,34 @@ export class FileRecorder implements FileHistory {
     return this.#now() - endedAt < tookMs * LOOK_AGAIN_FACTOR;
   }
 
-  /** Looks at some files or at all, when it is its turn. */
+  /** Looks at some files or at all, when it is its turn. Closing ends it. */
   #scanBefore(paths: readonly string[] | undefined): Promise<void> {
-    return this.#scan((known) => {
+    const { signal } = this.#closing;
+    return this.#scan(signal, (known) => {
       const author = this.#betweenCalls();
-      return paths ? known.scanBefore(paths, author) : this.#scanAll(known, author);
+      return paths ? known.scanBefore(paths, author) : this.#scanAll(known, author, signal);
     });
   }
 
-  #scanAfter(paths: readonly string[] | undefined, author: ChangeSource): Promise<void> {
-    return this.#scan((known) =>
-      paths ? known.scanAfter(paths, author) : this.#scanAll(known, author),
-    );
+  /** Looks at what a call did. Closing waits for it: else there would be no way back. */
+  #scanAfter(
+    paths: readonly string[] | undefined,
+    author: ChangeSource,
+    entry: Promise<number>,
+  ): Promise<void> {
+    const { signal } = new AbortController();
+    const look = (known: KnownFiles): Promise<FoundChanges> =>
+      paths ? known.scanAfter(paths, author) : this.#scanAll(known, author, signal);
+    return this.#scan(signal, look, entry);
   }
 
-  async #scanAll(known: KnownFiles, author: ChangeSource): Promise<FoundChanges> {
+  async #scanAll(
+    known: KnownFiles,
+    author: ChangeSource,
+    signal: AbortSignal,
+  ): Promise<FoundChanges> {
     const startedAt = this.#now();
-    const found = await known.scanAll(author, this.#closing.signal);
+    const found = await known.scanAll(author, signal);
     const endedAt = this.#now();
     this.#lastScan = { endedAt, tookMs: endedAt - startedAt };
     this.#wasJobRunning = this.#options.isJobRunning();
@@ -201,21 +225,34 @@ export class FileRecorder implements FileHistory {
   }
 
   /** Writes down what a look has found. */
-  #scan(look: (known: KnownFiles) => Promise<FoundChanges>): Promise<void> {
+  #scan(
+    signal: AbortSignal,
+    look: (known: KnownFiles) => Promise<FoundChanges>,
+    ownEntry?: Promise<number>,
+  ): Promise<void> {
     return this.#inTurn(async () => {
       try {
-        const opened = this.#closing.signal.aborted ? undefined : await this.#open();
+        const opened = signal.aborted ? undefined : await this.#open();
         if (!opened) return;
         const found = await look(opened.known);
         const { changes } = found;
         const leftOut = listed(found);
         if (changes.length === 0 && leftOut.length === 0) return;
-        const entry = await this.#findEntry(opened.session);
+        const entry = await (ownEntry ?? this.#findEntry(opened.session));
         await opened.store.append({ by: "agent", entry, at: this.#now(), changes, leftOut });
       } catch (error) {
         this.#warnOnce(error);
       }
     });
+  }
+
+  /** The newest prompt as of now, also where it is waited for later. */
+  #startEntry(): Promise<number> {
+    const session = this.#options.session();
+    const entry = session ? this.#findEntry(session) : Promise.resolve(0);
+    // What fails is reported where it is needed.
+    entry.catch(() => {});
+    return entry;
   }
 
   /** The newest prompt. What was read for it before is not read again. */

@@ -14,14 +14,15 @@ import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings } from "../git/config.ts";
 import { findLinkedFolders } from "../git/index-file.ts";
 import { isWithin } from "../sandbox/places.ts";
+import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
 import { moveAside, type PutAside } from "./quarantine.ts";
 
 /** Folders that one look goes through, those nearest to the top first. */
 const MAX_FOLDERS = 20_000;
 /** Of packages, only their own folders are looked at. */
 const PACKAGES = "node_modules";
-/** A folder that changed so short a time before it was listed may have changed again unseen. */
-const UNSETTLED_NS = 1_000_000_000n;
+/** Before a command, folders that were looked at so short a time ago are not looked at again. */
+const FRESH_MS = 250;
 /** An index may be split in two. */
 const INDEX_FILE = /^(?:index|sharedindex\..+)$/;
 /** Of a file that git reads. */
@@ -44,9 +45,9 @@ interface GitFile {
 /** By path, absolute. */
 export type GitFiles = ReadonlyMap<string, GitFile>;
 
-interface Listing {
-  identity: string;
-  isSettled: boolean;
+/** What of a listing matters here. */
+interface Marks {
+  /** The paths of its folders, from the workspace. */
   folders: readonly string[];
   /** It is itself what git takes for a repository. */
   isRepository: boolean;
@@ -56,12 +57,13 @@ interface Listing {
 
 /**
  * Looks through a workspace for what its repositories have git run: a sandboxed command can make
- * one anywhere, and the user's own git would run it outside. Listings are kept from one look to
- * the next, so that only folders that changed are read again.
+ * one anywhere, and the user's own git would run it outside. Listings are shared with all that
+ * walks through the workspace, so that only folders that changed are read again.
  */
 export class GitWatch {
   readonly #env: ToolEnv;
-  #listings = new Map<string, Listing>();
+  readonly #listings: Listings;
+  readonly #marks = new WeakMap<Listing, Marks>();
   /** By the folder of git: what its index leads to. */
   readonly #linked = new Map<string, { identity: string; names: readonly string[] }>();
   /** What was there before the jobs that still run, or ran since the last command. */
@@ -69,21 +71,22 @@ export class GitWatch {
 
   constructor(env: ToolEnv) {
     this.#env = env;
+    this.#listings = getListings(env.workspace);
   }
 
   /** To be called before a command is started. */
   before(): GitFiles {
-    return this.#beforeJobs ?? this.#scan();
+    return this.#beforeJobs ?? this.#scan(performance.now() - FRESH_MS);
   }
 
   /** To be called before a job is started: what it leaves is found after a later command. */
   beforeJob(): void {
-    this.#beforeJobs ??= this.#scan();
+    this.#beforeJobs ??= this.#scan(performance.now() - FRESH_MS);
   }
 
   /** Puts aside what came since `before` and has git run something. */
   async putAside(before: GitFiles, hasJobs: boolean): Promise<PutAside[]> {
-    const after = this.#scan();
+    const after = this.#scan(performance.now());
     const moved: PutAside[] = [];
     for (const [path, file] of after) {
       // What is outside a sandboxed command cannot change: it can only lead there.
@@ -98,29 +101,27 @@ export class GitWatch {
         moved.push({ ...about, why, failure: errorMessage(error) });
       }
     }
-    this.#beforeJobs = hasJobs ? this.#scan() : undefined;
+    this.#beforeJobs = hasJobs ? this.#scan(performance.now()) : undefined;
     return moved;
   }
 
-  #scan(): GitFiles {
+  /** `notBefore` as for `Listings.list`. */
+  #scan(notBefore: number): GitFiles {
     const { root } = this.#env.workspace;
     const found = new Map<string, GitFile>();
-    const listings = new Map<string, Listing>();
     // Breadth first: what is cut off at the limit is what lies deepest.
-    const queue = [root];
+    const queue = [""];
     const trees: string[] = [];
     for (const folder of queue) {
-      const listing = this.#list(folder);
-      if (listing === undefined) continue;
-      listings.set(folder, listing);
-      if (listing.hasGit) trees.push(folder);
-      if (listing.isRepository) addRepository(found, folder);
-      if (isPackage(root, folder)) continue;
-      for (const name of listing.folders) {
-        if (queue.length < MAX_FOLDERS) queue.push(join(folder, name));
+      const marks = this.#markFolder(folder, notBefore);
+      if (marks === undefined) continue;
+      if (marks.hasGit) trees.push(join(root, folder));
+      if (marks.isRepository) addRepository(found, join(root, folder));
+      if (isPackage(folder)) continue;
+      for (const inner of marks.folders) {
+        if (queue.length < MAX_FOLDERS) queue.push(inner);
       }
     }
-    this.#listings = listings;
     const seen = new Set<string>();
     for (const tree of trees) {
       // git itself looks for no repository behind a link.
@@ -134,26 +135,23 @@ export class GitWatch {
   }
 
   /** What is in a folder; nothing if it is gone or closed. */
-  #list(folder: string): Listing | undefined {
-    const stats = readStats(folder);
-    if (!stats?.isDirectory()) return undefined;
-    const identity = identify(stats);
-    const known = this.#listings.get(folder);
-    if (known?.isSettled && known.identity === identity) return known;
-    const now = BigInt(Date.now()) * 1_000_000n;
-    const entries = listEntries(folder);
-    const names = new Set(entries.map(({ name }) => name));
-    return {
-      identity,
-      isSettled: now - stats.ctimeNs > UNSETTLED_NS,
-      folders: entries
-        .filter((entry) => entry.isDirectory() && entry.name !== ".git")
-        .map(({ name }) => name),
+  #markFolder(folder: string, notBefore: number): Marks | undefined {
+    const listing = this.#listings.list(folder, notBefore);
+    if (!listing) return undefined;
+    const known = this.#marks.get(listing);
+    if (known) return known;
+    const names = new Set(listing.entries.map(({ name }) => name));
+    const marks = {
+      folders: listing.entries
+        .filter(({ name, kind }) => kind === "folder" && name !== ".git")
+        .map(({ name }) => (folder === "" ? name : `${folder}/${name}`)),
       isRepository:
         names.has("HEAD") &&
         (names.has("commondir") || (names.has("objects") && names.has("refs"))),
       hasGit: names.has(".git"),
     };
+    this.#marks.set(listing, marks);
+    return marks;
   }
 
   /** What an index has as repositories of their own: git looks into them wherever they are. */
@@ -212,8 +210,9 @@ export class GitWatch {
 }
 
 /** The folder of a package, below which nothing is looked for. */
-function isPackage(root: string, folder: string): boolean {
-  const names = relative(root, folder).split("/");
+function isPackage(folder: string): boolean {
+  if (!folder.includes(PACKAGES)) return false;
+  const names = folder.split("/");
   const at = names.indexOf(PACKAGES);
   if (at < 0) return false;
   return names.length - at > (names[at + 1]?.startsWith("@") ? 2 : 1);

@@ -56,6 +56,10 @@ export class FolderWorkspace implements Workspace {
     });
   }
 
+  isHidden(path: string): boolean {
+    return this.#ground.isHidden?.(path === "" ? [] : path.split("/")) ?? false;
+  }
+
   stat(path: string): Promise<FileInfo> {
     return this.#at(path, false, async (walked) => {
       await throwIfMissing(path, walked);

@@ -13,6 +13,8 @@ export interface Workspace {
    * opened. The file need not exist. Throws `PathError` where it leads out.
    */
   resolve(path: string, options?: ResolveOptions): Promise<ResolvedPath>;
+  /** Whether tools may neither see nor change a place; the path is from the workspace. */
+  isHidden(path: string): boolean;
   /** What is at a path. Throws `PathError` ("missing" with near names) where nothing is. */
   stat(path: string): Promise<FileInfo>;
   /** Opens a regular file for reading. The caller closes the handle. */

@@ -1,8 +1,19 @@
-import { keptEntries, pathIn, rulesAbove, rulesInside, type IgnoreRules } from "./ignore-files.ts";
-import { type Entry, PathError, type Workspace } from "./workspace.ts";
+import {
+  keptEntries,
+  type KeptEntry,
+  type IgnoreRules,
+  rulesAbove,
+  rulesInside,
+} from "./ignore-files.ts";
+import { type Listing, type Listings, getListings } from "./listings.ts";
+import type { Entry, Workspace } from "./types.ts";
 
 /** A walk ends after so many entries: it says so, and a narrower one is asked for. */
 export const MAX_WALK_ENTRIES = 200_000;
+/** Entries that are given at a time. */
+const BATCH_ENTRIES = 1_000;
+/** A key that is pressed meanwhile waits for no more. */
+const SLICE_MS = 8;
 
 /** Something beneath a folder, as `walkFiles` gives it. */
 export interface WalkedEntry {
@@ -16,8 +27,8 @@ export interface WalkOptions {
   maxEntries?: number;
 }
 
-/** What is beneath a folder, a folder's worth at a time. */
-export interface Walk extends AsyncIterable<readonly WalkedEntry[]> {
+/** What is beneath a folder, some at a time. */
+export interface Walk<T = WalkedEntry> extends AsyncIterable<readonly T[]> {
   /** The limit was reached: there is more than was given. */
   readonly stopped: boolean;
 }
@@ -29,71 +40,149 @@ export interface Walk extends AsyncIterable<readonly WalkedEntry[]> {
  * goes away meanwhile is passed over.
  */
 export function walk(workspace: Workspace, folder: string, options: WalkOptions): Walk {
-  const budget = { left: options.maxEntries ?? MAX_WALK_ENTRIES, stopped: false };
+  const tour = new Tour(workspace, options);
   return {
     get stopped() {
-      return budget.stopped;
+      return tour.stopped;
     },
-    async *[Symbol.asyncIterator]() {
-      const rules = await rulesAbove(workspace, folder);
-      yield* beneath(workspace, folder, rules, options.signal, budget);
-    },
+    [Symbol.asyncIterator]: () => walkEntries(tour, folder),
   };
 }
 
-interface Budget {
-  left: number;
-  stopped: boolean;
+/** A folder that a walk went through, and what no ignore file leaves out of it. */
+export interface WalkedFolder {
+  /** From the workspace. */
+  path: string;
+  /** The same object as in the walk before where nothing came, went or is newly ignored. */
+  kept: readonly KeptEntry[];
 }
 
-async function* beneath(
-  workspace: Workspace,
-  start: string,
-  above: IgnoreRules,
-  signal: AbortSignal,
-  budget: Budget,
-): AsyncGenerator<readonly WalkedEntry[]> {
+/** The folders of a workspace that no ignore file leaves out, as `walk` goes through them. */
+export function walkFolders(workspace: Workspace, options: WalkOptions): Walk<WalkedFolder> {
+  const tour = new Tour(workspace, options);
+  return {
+    get stopped() {
+      return tour.stopped;
+    },
+    [Symbol.asyncIterator]: () => tourFolders(tour),
+  };
+}
+
+async function* walkEntries(tour: Tour, start: string): AsyncGenerator<readonly WalkedEntry[]> {
+  let batch: WalkedEntry[] = [];
   // A stack of our own: folders can be nested deeper than generators should be.
-  const ahead: Pending[] = [{ folder: start, rules: above }];
-  for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
-    if ("entries" in next) {
-      yield next.entries;
+  const stack: { kept: readonly KeptEntry[]; at: number }[] = [];
+  const enter = (inside: Inside | undefined): void => {
+    if (inside) stack.push({ kept: inside.kept, at: 0 });
+  };
+  enter(await tour.enter(start, await tour.rulesAbove(start)));
+  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+    const next = top.kept[top.at++];
+    if (!next) {
+      stack.pop();
       continue;
     }
-    signal.throwIfAborted();
-    const { folder } = next;
-    const entries = await listed(workspace, folder);
-    if (!entries) continue;
-    const rules = await rulesInside(workspace, folder, next.rules, entries);
-    const kept = keptEntries(folder, entries, rules).sort((a, b) =>
-      Buffer.compare(Buffer.from(a.entry.name), Buffer.from(b.entry.name)),
-    );
-    if (kept.length > budget.left) {
-      budget.stopped = true;
-      kept.length = budget.left;
+    const { entry, path, rules } = next;
+    batch.push({ path, kind: entry.kind });
+    if (batch.length >= BATCH_ENTRIES) {
+      yield batch;
+      batch = [];
     }
-    budget.left -= kept.length;
-    const later: Pending[] = [];
-    let run: WalkedEntry[] = [];
-    for (const { entry, rules } of kept) {
-      const path = pathIn(folder, entry.name);
-      run.push({ path, kind: entry.kind });
-      if (entry.kind !== "folder") continue;
-      later.push({ entries: run }, { folder: path, rules });
-      run = [];
-    }
-    if (run.length > 0) later.push({ entries: run });
-    for (const pending of later.reverse()) ahead.push(pending);
+    if (entry.kind !== "folder") continue;
+    if (tour.isDue) await tour.pause();
+    const inside = tour.enter(path, rules);
+    enter(inside instanceof Promise ? await inside : inside);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function* tourFolders(tour: Tour): AsyncGenerator<readonly WalkedFolder[]> {
+  let batch: WalkedFolder[] = [];
+  const ahead: { path: string; rules: IgnoreRules }[] = [
+    { path: "", rules: await tour.rulesAbove("") },
+  ];
+  for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
+    const { path, rules } = next;
+    const entered = tour.enter(path, rules);
+    const inside = entered instanceof Promise ? await entered : entered;
+    if (!inside) continue;
+    batch.push({ path, kept: inside.kept });
+    // The last that is added is gone through first.
+    ahead.push(...inside.folders);
+    if (batch.length < BATCH_ENTRIES && !tour.isDue) continue;
+    yield batch;
+    batch = [];
+    if (tour.isDue) await tour.pause();
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** What no rule leaves out of a folder. */
+interface Inside {
+  kept: readonly KeptEntry[];
+  /** The folders of it, the last one first. */
+  folders: readonly KeptEntry[];
+}
+
+/** What is left of a folder by the rules that were asked last. */
+const insideByListing = new WeakMap<Listing, Inside & { rules: IgnoreRules }>();
+
+/** One way through a workspace. */
+class Tour {
+  stopped = false;
+  readonly #workspace: Workspace;
+  readonly #listings: Listings;
+  readonly #signal: AbortSignal;
+  readonly #startedAt = performance.now();
+  #left: number;
+  #sliceEnd = performance.now() + SLICE_MS;
+
+  constructor(workspace: Workspace, { signal, maxEntries = MAX_WALK_ENTRIES }: WalkOptions) {
+    this.#workspace = workspace;
+    this.#listings = getListings(workspace);
+    this.#signal = signal;
+    this.#left = maxEntries;
+  }
+
+  get isDue(): boolean {
+    return performance.now() > this.#sliceEnd;
+  }
+
+  /** Lets what else is to be done come first. */
+  async pause(): Promise<void> {
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+    this.#sliceEnd = performance.now() + SLICE_MS;
+  }
+
+  rulesAbove(folder: string): Promise<IgnoreRules> {
+    return rulesAbove(this.#workspace, folder);
+  }
+
+  /** What no rule leaves out of a folder; waits only where an ignore file has to be read. */
+  enter(folder: string, above: IgnoreRules): Inside | undefined | Promise<Inside> {
+    this.#signal.throwIfAborted();
+    if (this.#workspace.isHidden(folder)) return undefined;
+    const listing = this.#listings.list(folder, this.#startedAt);
+    if (!listing) return undefined;
+    const rules = rulesInside(this.#workspace, folder, above, listing.entries);
+    if (rules instanceof Promise) return rules.then((read) => this.#take(folder, listing, read));
+    return this.#take(folder, listing, rules);
+  }
+
+  #take(folder: string, listing: Listing, rules: IgnoreRules): Inside {
+    const known = insideByListing.get(listing);
+    const isKnown = known?.rules === rules;
+    const inside = isKnown ? known : findInside(keptEntries(folder, listing.entries, rules));
+    if (!isKnown) insideByListing.set(listing, { ...inside, rules });
+    if (inside.kept.length > this.#left) this.stopped = true;
+    const taken = this.stopped ? findInside(inside.kept.slice(0, this.#left)) : inside;
+    this.#left -= taken.kept.length;
+    return taken;
   }
 }
 
-type Pending = { folder: string; rules: IgnoreRules } | { entries: readonly WalkedEntry[] };
-
-async function listed(workspace: Workspace, folder: string): Promise<Entry[] | undefined> {
-  try {
-    return await workspace.list(`./${folder}`);
-  } catch (error) {
-    if (error instanceof PathError) return undefined;
-    throw error;
-  }
+function findInside(kept: readonly KeptEntry[]): Inside {
+  return { kept, folders: kept.filter(({ entry }) => entry.kind === "folder").reverse() };
 }

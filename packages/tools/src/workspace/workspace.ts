@@ -43,7 +43,7 @@ export async function openWorkspace(
     root: hold(real, options.hold),
     rootNames: [names, splitPath(resolve(root))],
     isProtected,
-    isHidden: hiding(hidden),
+    ...(hidden.length > 0 && { isHidden: hiding(hidden) }),
     isWindows,
   });
 }

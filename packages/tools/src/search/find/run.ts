@@ -1,3 +1,5 @@
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import {
@@ -16,6 +18,9 @@ import { PathError } from "../../workspace/workspace.ts";
 
 /** Paths are matched in bundles: each costs a little by itself. */
 const BUNDLE_PATHS = 1000;
+/** A key that is pressed meanwhile waits for no more. */
+const SLICE_MS = 8;
+const NS_PER_MS = 1e6;
 
 /** Looks for what matches and answers as the tool does. */
 export async function findFiles(
@@ -64,8 +69,8 @@ export async function findFiles(
 }
 
 interface Found {
-  files: string[];
-  folders: string[];
+  files: WalkedEntry[];
+  folders: WalkedEntry[];
   stopped: boolean;
 }
 
@@ -91,7 +96,7 @@ async function search(
     glob.filter(paths).forEach((matches, index) => {
       const entry = bundle[index];
       if (!matches || !entry) return;
-      (entry.kind === "folder" ? found.folders : found.files).push(entry.path);
+      (entry.kind === "folder" ? found.folders : found.files).push(entry);
     });
     bundle = [];
   };
@@ -102,31 +107,50 @@ async function search(
   }
   flush();
   found.stopped = walked.stopped;
-  found.folders = found.folders.map((path) => `${path}/`);
   return found;
 }
 
 async function newestFirst(
   env: ToolEnv,
-  paths: readonly string[],
+  entries: readonly WalkedEntry[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  const dated: { path: string; time: bigint }[] = [];
-  for (const path of paths.slice(0, FIND_MAX_DATED)) {
+  const dated: { path: string; time: number }[] = [];
+  let sliceEnd = performance.now() + SLICE_MS;
+  for (const entry of entries.slice(0, FIND_MAX_DATED)) {
+    const path = entry.kind === "folder" ? `${entry.path}/` : entry.path;
+    const isLink = entry.kind === "link";
+    dated.push({ path, time: isLink ? await targetTime(env, path) : ownTime(env, path) });
+    if (performance.now() < sliceEnd) continue;
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     signal.throwIfAborted();
-    dated.push({ path, time: await changedAt(env, path) });
+    sliceEnd = performance.now() + SLICE_MS;
   }
   // The order of the walk stays where the times are the same.
-  dated.sort((a, b) => (a.time === b.time ? 0 : a.time > b.time ? -1 : 1));
+  dated.sort((a, b) => b.time - a.time);
   return dated.map(({ path }) => listedName(path));
 }
 
-/** When it was changed; long ago for what went away or leads out. */
-async function changedAt(env: ToolEnv, path: string): Promise<bigint> {
+/** When something that is no link was changed; long ago for what went away. */
+function ownTime(env: ToolEnv, path: string): number {
   try {
-    return (await env.workspace.stat(`./${path}`)).mtimeNs;
+    const at = join(env.workspace.root, path);
+    return lstatSync(at, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  } catch {
+    // Another program has put a file in the place of a folder, or has closed one.
+    return 0;
+  }
+}
+
+/** When what a link leads to was changed; long ago where that is gone or outside. */
+async function targetTime(env: ToolEnv, path: string): Promise<number> {
+  try {
+    const { mtimeNs } = await env.workspace.stat(`./${path}`);
+    return Number(mtimeNs) / NS_PER_MS;
   } catch (error) {
-    if (error instanceof PathError) return 0n;
+    if (error instanceof PathError) return 0;
     throw error;
   }
 }
