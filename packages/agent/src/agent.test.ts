@@ -552,6 +552,77 @@ describe("queues", () => {
     expect(() => agent.steer("")).toThrow(/empty/);
   });
 
+  it("R16: reports each change of a queue that the application makes, not what a run takes", async () => {
+    const changes: unknown[] = [];
+    const { agent } = make(["Ok", "Ok"], {
+      onQueueChange: ({ queue, messages, removed }) =>
+        changes.push([queue, messages.map(({ id, message }) => [id, message.content]), removed]),
+    });
+    const s = agent.steer("S");
+    const a = agent.followUp("A");
+    const b = agent.followUp("B");
+    agent.moveQueued("followUp", b, 0);
+    agent.editQueued("followUp", b, "B2");
+    agent.takeQueued("followUp", a);
+    agent.takeQueued("followUp", a);
+    agent.clearSteeringQueue();
+    agent.clearSteeringQueue();
+    expect(changes).toEqual([
+      ["steering", [[s, "S"]], []],
+      ["followUp", [[a, "A"]], []],
+      [
+        "followUp",
+        [
+          [a, "A"],
+          [b, "B"],
+        ],
+        [],
+      ],
+      [
+        "followUp",
+        [
+          [b, "B"],
+          [a, "A"],
+        ],
+        [],
+      ],
+      [
+        "followUp",
+        [
+          [b, "B2"],
+          [a, "A"],
+        ],
+        [],
+      ],
+      ["followUp", [[b, "B2"]], [a]],
+      ["steering", [], [s]],
+    ]);
+    await agent.prompt("Hi");
+    expect(agent.hasQueuedMessages()).toBe(false);
+    expect(changes).toHaveLength(7);
+  });
+
+  it("R16: what waited when it was saved waits again, under its id, which no other gets", async () => {
+    const { agent, recorder } = make(["Ok", "Ok"], {
+      initialState: {
+        queued: {
+          steering: [{ id: "steering-4", message: user("S") }],
+          followUp: [{ id: "followUp-2", message: user("F") }],
+          made: 7,
+        },
+      },
+    });
+    expect(queued(agent, "steering")).toEqual(["S"]);
+    expect(agent.steer("T")).toBe("steering-8");
+    expect(agent.takeQueued("steering", "steering-8")?.content).toBe("T");
+    await agent.prompt("Hi");
+    expect(recorder.lines.filter((line) => line.startsWith("message_end user"))).toEqual([
+      'message_end user "Hi"',
+      'message_end user "S"',
+      'message_end user "F"',
+    ]);
+  });
+
   it("R16: after an abort, what was not delivered is at the front of its queue", async () => {
     const { agent, recorder } = make(["One"], {
       followUpMode: "all",
@@ -987,6 +1058,30 @@ describe("R27: a person decides", () => {
     expect(order(agent)).toEqual(["user", "assistant", "c1", "c2", "assistant"]);
     expect([agent.state.pending, agent.state.pendingToolCalls.size]).toEqual([[], 0]);
     model.assertComplete();
+  });
+
+  it("R27: a decision is about what was asked, also in another process; what waits keeps its question", async () => {
+    const { agent: first } = await suspended();
+    const { messages } = first.state;
+    const toolCall = first.state.pending[0]?.toolCall;
+    if (!toolCall) throw new Error("Nothing waits.");
+    const pending = [{ toolCall, reason: "Look.", access: { kind: "run" }, fingerprint: "f" }];
+    const decisions: unknown[] = [];
+    const { agent } = make(["Done"], {
+      initialState: { tools, messages, pending },
+      middleware: [
+        {
+          tool(invocation, next) {
+            decisions.push(invocation.decision);
+            return next();
+          },
+        },
+      ],
+    });
+    expect((await agent.continue()).pending).toEqual(pending);
+    expect(agent.state.pending).toEqual(pending);
+    await agent.continue({ decisions: { c1: { type: "approve" } } });
+    expect(decisions).toEqual([{ type: "approve", fingerprint: "f" }]);
   });
 
   it("R27: continue without one leaves it waiting", async () => {

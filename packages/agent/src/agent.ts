@@ -26,7 +26,12 @@ import { isAssistant, isToolResult, listCalls } from "./transcript/history.ts";
 import { type PromptInput, toMessages } from "./transcript/input.ts";
 import { toPrompts, assertContinuable, drive, makeEnd, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
-import { MessageQueue, type QueuedMessage } from "./queue.ts";
+import {
+  MessageQueue,
+  type QueueChange,
+  type QueuedMessage,
+  type QueuedMessages,
+} from "./queue.ts";
 import type { Injected } from "./run/inbox.ts";
 import { Run } from "./run/run.ts";
 import type {
@@ -62,7 +67,7 @@ export interface AgentState extends Readonly<
 /** What an agent starts with. */
 export type InitialState = Partial<
   Pick<AgentState, "systemPrompt" | "thinkingLevel" | "tools" | "messages" | "pending">
-> & { model?: Model; compaction?: Compaction };
+> & { model?: Model; compaction?: Compaction; queued?: QueuedMessages };
 
 type OwnedByAgent =
   | "model"
@@ -91,6 +96,8 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
    * run ends with the error.
    */
   maxContinuations?: number;
+  /** Called at once when the application has changed a queue, so that a journal can keep it. */
+  onQueueChange?: (change: QueueChange) => void;
   /** Default 30,000. */
   listenerTimeoutMs?: number;
   /** Receives errors that do not end the run, such as one of a listener. Default: a process warning. */
@@ -204,8 +211,9 @@ export class Agent {
     this.#state = new EventState([...(initialState.messages ?? [])]);
     this.#state.compaction = initialState.compaction;
     if (initialState.pending) this.#state.setPending(initialState.pending);
-    this.#steering = new MessageQueue("steering", options.steeringMode ?? "one-at-a-time");
-    this.#followUps = new MessageQueue("followUp", options.followUpMode ?? "one-at-a-time");
+    const { queued } = initialState;
+    this.#steering = new MessageQueue("steering", options.steeringMode, queued);
+    this.#followUps = new MessageQueue("followUp", options.followUpMode, queued);
   }
 
   get state(): AgentState {
@@ -294,7 +302,7 @@ export class Agent {
    */
   steer(message: string | AgentMessage): string {
     const [steering] = toMessages(message, this.#now());
-    const id = this.#steering.push(steering as AgentMessage);
+    const id = this.#changed("steering", this.#steering.push(steering as AgentMessage));
     for (const wake of [...(this.#wakes ?? [])]) wake();
     return id;
   }
@@ -302,7 +310,7 @@ export class Agent {
   /** Queues a message for the moment when the agent would otherwise stop. Returns its id. */
   followUp(message: string | AgentMessage): string {
     const [followUp] = toMessages(message, this.#now());
-    return this.#followUps.push(followUp as AgentMessage);
+    return this.#changed("followUp", this.#followUps.push(followUp as AgentMessage));
   }
 
   /** The messages in a queue, in order. */
@@ -313,25 +321,25 @@ export class Agent {
   /** Replaces a queued message. Returns false if it is no longer queued. */
   editQueued(queue: QueueName, id: string, message: string | AgentMessage): boolean {
     const [edited] = toMessages(message, this.#now());
-    return this.#queue(queue).edit(id, edited as AgentMessage);
+    return this.#changed(queue, this.#queue(queue).edit(id, edited as AgentMessage));
   }
 
   /** Removes a message from its queue and returns it; nothing if it is no longer queued. */
   takeQueued(queue: QueueName, id: string): AgentMessage | undefined {
-    return this.#queue(queue).remove(id);
+    return this.#changed(queue, this.#queue(queue).remove(id), [id]);
   }
 
   /** Moves a message within its queue. Returns false if it is no longer queued. */
   moveQueued(queue: QueueName, id: string, place: number): boolean {
-    return this.#queue(queue).move(id, place);
+    return this.#changed(queue, this.#queue(queue).move(id, place));
   }
 
   clearSteeringQueue(): void {
-    this.#steering.clear();
+    this.#clear("steering");
   }
 
   clearFollowUpQueue(): void {
-    this.#followUps.clear();
+    this.#clear("followUp");
   }
 
   clearAllQueues(): void {
@@ -482,8 +490,14 @@ export class Agent {
   #continueLaunch({ signal, ...options }: ContinueOptions): Launch {
     this.#assertIdle("continue");
     const decisions: Record<string, Decision> = { ...options.decisions };
-    for (const { toolCall, reason } of this.#state.pending) {
-      decisions[toolCall.id] ??= { type: "wait", reason };
+    for (const { toolCall, ...question } of this.#state.pending) {
+      decisions[toolCall.id] ??= { type: "wait", ...question };
+      const decision = decisions[toolCall.id];
+      const { fingerprint } = question;
+      // What is approved is what was asked about, also where another process had asked.
+      if (decision?.type === "approve" && fingerprint !== undefined) {
+        decisions[toolCall.id] = { fingerprint, ...decision };
+      }
     }
     try {
       assertContinuable(this.#state.messages);
@@ -691,6 +705,18 @@ export class Agent {
     const { onError } = this.#options;
     if (!onError) return warn(where, error);
     contain(`onError threw on an error of ${where}`, () => onError(error, where));
+  }
+
+  /** Reports a change of a queue, if there was one. */
+  #changed<T>(queue: QueueName, change: T, removed: readonly string[] = []): T {
+    if (change) this.#options.onQueueChange?.({ queue, messages: this.queued(queue), removed });
+    return change;
+  }
+
+  #clear(queue: QueueName): void {
+    const removed = this.queued(queue).map(({ id }) => id);
+    this.#queue(queue).clear();
+    this.#changed(queue, removed.length > 0, removed);
   }
 
   #queue(queue: QueueName): MessageQueue {

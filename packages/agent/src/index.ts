@@ -39,7 +39,7 @@ export {
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";
-export type { QueuedMessage } from "./queue.ts";
+export type { QueueChange, QueuedMessage, QueuedMessages } from "./queue.ts";
 export { InvalidTranscriptError } from "./loop/request.ts";
 export { type Attempt, type RetryPolicy, withRetry } from "./loop/retry.ts";
 export * from "./observe/tracing.ts";

@@ -1,4 +1,4 @@
-import type { AgentMessage, QueueMode } from "./contract/types.ts";
+import type { AgentMessage, QueueMode, QueueName } from "./contract/types.ts";
 
 /** A message in a queue, with its id. */
 export interface QueuedMessage {
@@ -6,19 +6,36 @@ export interface QueuedMessage {
   readonly message: AgentMessage;
 }
 
+/** A change of a queue by the application. What a run has taken may still come back. */
+export interface QueueChange {
+  readonly queue: QueueName;
+  /** What waits now, in order. */
+  readonly messages: readonly QueuedMessage[];
+  /** The ids of what the application has removed. */
+  readonly removed: readonly string[];
+}
+
+/** What waited when an agent was saved. */
+export interface QueuedMessages extends Readonly<Record<QueueName, readonly QueuedMessage[]>> {
+  /** Ids up to this number may have been given before, and are not given again. */
+  readonly made: number;
+}
+
 /** Messages that wait for the agent: first in, first out. They can be edited, moved and removed. */
 export class MessageQueue {
   /** Read at each drain. */
   mode: QueueMode;
-  readonly #name: string;
-  #items: QueuedMessage[] = [];
-  #made = 0;
+  readonly #name: QueueName;
+  #items: QueuedMessage[];
+  #made: number;
   /** A message that is put back keeps its id. */
   #ids: WeakMap<AgentMessage, string> | undefined;
 
-  constructor(name: string, mode: QueueMode) {
+  constructor(name: QueueName, mode: QueueMode = "one-at-a-time", saved?: QueuedMessages) {
     this.#name = name;
     this.mode = mode;
+    this.#made = saved?.made ?? 0;
+    this.#items = (saved?.[name] ?? []).map(({ id, message }) => this.#toItem(message, id));
   }
 
   get length(): number {

@@ -24,9 +24,10 @@ import {
   stall,
   think,
 } from "@gyre/ai/testing";
-import { readFile, stat, writeFile } from "node:fs/promises";
-import { afterAll, describe, expect, it } from "vitest";
-import { createJournal } from "./journal.ts";
+import { type FileHandle, open, readFile, stat, writeFile } from "node:fs/promises";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import type { Entry } from "./format/entry.ts";
+import { createJournal, type Journal } from "./journal.ts";
 import { createSession, openSession } from "./file/session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
 import type { Session, SessionContext } from "./format/types.ts";
@@ -78,7 +79,7 @@ function agentOn(
     clock: manualClock(),
     protocol: model,
     sink: createJournal(session, context),
-    recordedResult: (id) => context.recordedResult(id),
+    unfinished: (id) => context.unfinished(id),
     ...options,
     initialState: {
       model: model.model,
@@ -94,6 +95,30 @@ function agentOn(
 async function begin(script: readonly ScriptStep[], options: AgentOptions = {}): Promise<Stage> {
   const session = await createSession(newPath(), { cwd: "/w" }, { clock: manualClock() });
   return agentOn(session, await session.context(), script, options);
+}
+
+/** An agent with all that a journal has for it. */
+async function keepingAgent(
+  session: Session,
+  script: readonly ScriptStep[],
+  options: AgentOptions = {},
+): Promise<Stage & { journal: Journal }> {
+  const context = await session.context();
+  const { messages, pending, queued, unfinished } = context;
+  const journal = createJournal(session, context);
+  const stage = agentOn(session, context, script, {
+    sink: journal,
+    unfinished,
+    onQueueChange: journal.onQueueChange,
+    ...options,
+    middleware: [...(options.middleware ?? []), journal.middleware],
+    initialState: { messages, pending, queued, ...options.initialState },
+  });
+  return { ...stage, journal };
+}
+
+async function readEntries(session: Session): Promise<Entry[]> {
+  return Promise.all(session.entries.map(({ id }) => session.read(id)));
 }
 
 /** A file as it is reopened. */
@@ -417,7 +442,7 @@ describe("R25: cut off at any byte", () => {
           (message) => message.role === "toolResult" && message.toolCallId === toolCallId,
         );
         if (!isAnswered)
-          expect(context.recordedResult(toolCallId)).toMatchObject({ ...result, outcome });
+          expect(context.unfinished(toolCallId)).toMatchObject({ ...result, outcome });
       }
     }
   });
@@ -444,6 +469,200 @@ describe("R25: cut off at any byte", () => {
     }
   });
 });
+
+describe("calls without a result", () => {
+  const isAsked = approval(({ tool }) => (tool.name === "look" ? "suspend" : "allow"));
+
+  it("begin is in the file before the tool runs, once, and not where it may run again", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" }, { clock: manualClock() });
+    const seen: string[][] = [];
+    const types = (): string[] => session.entries.map(({ type }) => type);
+    const act = textTool("act", () => (seen.push(types()), "done"));
+    const read = textTool("read", () => "read", { idempotent: true });
+    const { agent } = await keepingAgent(session, [callAll(["read", "act"]), "done"], {
+      initialState: { tools: [act, read] },
+    });
+    await agent.prompt("go");
+    expect(seen).toEqual([["message", "message", "result", "message", "begin"]]);
+    expect((await readEntries(session)).filter(({ type }) => type === "begin")).toMatchObject([
+      { toolCallId: "call_2", toolName: "act" },
+    ]);
+    await session.close();
+  });
+
+  it("begins that wait share one write", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const act = textTool("act", () => "done", { concurrent: true });
+    const { agent } = await keepingAgent(session, [callAll(["act", "act", "act"]), "done"], {
+      initialState: { tools: [act] },
+    });
+    const synced = vi.spyOn(await fileHandlePrototype(), "datasync");
+    let before = 0;
+    const counts: number[] = [];
+    agent.subscribe(({ type }) => {
+      if (type === "tool_execution_start" && counts.length === 0) before = synced.mock.calls.length;
+      if (type === "tool_execution_end") counts.push(synced.mock.calls.length - before);
+    });
+    await agent.prompt("go");
+    // One for all that begin; then the results, as they come.
+    expect(counts[0]).toBe(2);
+    synced.mockRestore();
+    await session.close();
+  });
+
+  it("is not begun only where that would be known: a file of an older version", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent } = await begin([call("look")]);
+    await agent.prompt("go").catch(() => {});
+    const [prompt, asked] = agent.state.messages;
+    if (!prompt || !asked) throw new Error("Nothing was said.");
+    await session.append({ type: "message", message: prompt });
+    await session.append({ type: "message", message: asked });
+    expect((await session.context()).unfinished("call_1")).toBeUndefined();
+    await session.append({ type: "message", message: asked, begins: true });
+    expect((await session.context()).unfinished("call_1")).toBe("not begun");
+    await session.append({ type: "begin", toolCallId: "call_1", toolName: "look" });
+    expect((await session.context()).unfinished("call_1")).toBeUndefined();
+    await session.close();
+  });
+
+  it("R27: a question is written before agent_end is shown, with what was shown", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent } = await keepingAgent(session, [call("look")], { middleware: [isAsked] });
+    const seen: unknown[] = [];
+    agent.subscribe(async ({ type }) => {
+      if (type === "agent_end") seen.push((await session.context()).pending);
+    });
+    const { pending } = await agent.prompt("go");
+    expect(seen).toEqual([pending]);
+    await session.close();
+  });
+
+  it("R27: a question without the middleware is not asked again once the call has started", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const context = await session.context();
+    const { agent } = agentOn(session, context, [call("look"), "done"], { middleware: [isAsked] });
+    await agent.prompt("go");
+    expect((await session.context()).pending).toHaveLength(1);
+    await agent.continue({ decisions: { call_1: { type: "approve" } } });
+    const types = session.entries.map(({ type }) => type);
+    expect(types.slice(types.indexOf("pending"))).toEqual([
+      "pending",
+      "begin",
+      "result",
+      "message",
+      "message",
+    ]);
+    await session.close();
+  });
+
+  it("R27: the newest counts: a decision, a second question, a fork", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, [call("look")], {
+      middleware: [isAsked],
+    });
+    const { pending } = await agent.prompt("go");
+    await journal.decide({ call_1: { type: "approve" }, other: { type: "approve" } });
+    let context = await session.context();
+    expect(context.pending).toEqual([]);
+    expect(context.unfinished("call_1")).toEqual({ type: "approve" });
+    await journal.ask("call_1", { reason: "It has changed.", fingerprint: "f" });
+    await journal.ask("call_1", { reason: "It has changed.", fingerprint: "f" });
+    await journal.ask("unknown", { reason: "Of another agent." });
+    context = await session.context();
+    expect(context.pending).toEqual([
+      { toolCall: pending[0]?.toolCall, reason: "It has changed.", fingerprint: "f" },
+    ]);
+    const fork = await session.fork(newPath());
+    expect((await fork.context()).pending).toEqual(context.pending);
+    await fork.close();
+    expect((await readEntries(session)).map(({ type }) => type).slice(2)).toEqual([
+      "pending",
+      "decision",
+      "pending",
+    ]);
+    await session.close();
+  });
+});
+
+describe("queues", () => {
+  it("what is in flight waits in the file until it is delivered, also while others are queued", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const hold = gate();
+    const { agent, journal } = await keepingAgent(session, ["one", "two", "three"], {
+      // Between the poll and the message.
+      prepareTurn: () => hold.opened,
+    });
+    const first = agent.followUp("A");
+    const run = agent.prompt("go");
+    await vi.waitFor(() => expect(agent.queued("followUp")).toEqual([]));
+    const second = agent.followUp("B");
+    await journal.saved();
+    const ids = async (): Promise<string[]> =>
+      (await session.context()).queued.followUp.map(({ id }) => id);
+    expect(await ids()).toEqual([first, second]);
+    hold.open();
+    await run;
+    expect(await ids()).toEqual([]);
+    const delivered = (await readEntries(session)).flatMap((entry) =>
+      entry.type === "message" && entry.queued !== undefined ? [entry.queued] : [],
+    );
+    expect(delivered).toEqual([first, second]);
+    await session.close();
+  });
+
+  it("a message whose line is there does not wait, even where the line behind it is missing", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent } = await keepingAgent(session, ["one"]);
+    agent.steer("A");
+    await agent.prompt("go");
+    await session.close();
+    const lines = (await readFile(session.path, "utf8")).trimEnd().split("\n");
+    const at = lines.findIndex((line) => line.includes('"queued":'));
+    await writeFile(session.path, `${lines.slice(0, at + 1).join("\n")}\n`);
+    const again = await reopen(session.path);
+    expect(again.context.messages.at(-1)).toMatchObject({ content: "A" });
+    expect(again.context.queued.steering).toEqual([]);
+    await again.session.close();
+  });
+
+  it("another place in the tree has nothing that waits, nor has a fork", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, ["one"]);
+    await agent.prompt("go");
+    agent.followUp("A");
+    await journal.saved();
+    const fork = await session.fork(newPath());
+    expect((await fork.context()).queued.followUp).toEqual([]);
+    await fork.close();
+    expect((await session.context(1)).queued.followUp).toEqual([]);
+    await session.branch(1);
+    expect((await session.context()).queued.followUp).toEqual([]);
+    await session.close();
+  });
+
+  it("a change that cannot be written is reported, and the next one writes it", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, []);
+    const failing = vi
+      .spyOn(await fileHandlePrototype(), "datasync")
+      .mockRejectedValueOnce(new Error("ENOSPC"));
+    agent.steer("A");
+    await expect(journal.saved()).rejects.toThrow("could not be written to");
+    failing.mockRestore();
+    agent.steer("B");
+    await journal.saved();
+    const { queued } = await session.context();
+    expect(queued.steering.map(({ message }) => message.content)).toEqual(["A", "B"]);
+    await session.close();
+  });
+});
+
+async function fileHandlePrototype(): Promise<FileHandle> {
+  const handle = await open(process.execPath, "r");
+  await handle.close();
+  return Object.getPrototypeOf(handle) as FileHandle;
+}
 
 function openCalls(messages: readonly AgentMessage[]): string[] {
   const open = new Set<string>();

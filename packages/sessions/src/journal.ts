@@ -1,4 +1,15 @@
-import type { AgentEvent, AgentSink, AgentToolResult } from "@gyre/agent";
+import {
+  type AgentEvent,
+  type AgentMessage,
+  type AgentToolResult,
+  type Decision,
+  listCalls,
+  type Middleware,
+  type PendingCall,
+  type QueueChange,
+  type QueuedMessage,
+  type QueueName,
+} from "@gyre/agent";
 import { isDeepStrictEqual } from "node:util";
 import type { Entry, EntryBody } from "./format/entry.ts";
 import { Transcript } from "./format/transcript.ts";
@@ -9,23 +20,94 @@ type CompactionEntry = Extract<Entry, { type: "compaction" }>;
 type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
 
 /**
- * A sink that writes what an agent does into a session file (R25): messages, results of calls, and
- * compactions, each on the disk before a listener gets it. `context` is what the agent began with;
- * without it, that of the session. One journal is for one agent whose messages come from its runs
- * alone: after `replaceMessages` and the like, branch and create a new one.
+ * Writes what an agent does into a session file. It is the agent's sink (R25): messages, results
+ * of calls and compactions are on the disk before a listener gets them, and so are the calls that a
+ * suspended run leaves pending.
  */
-export function createJournal(session: Session, context?: SessionContext): AgentSink {
+export interface Journal {
+  (event: AgentEvent): void | Promise<void>;
+  /**
+   * For the end of the agent's list, behind all that asks: writes that a call begins before its
+   * tool runs. With it, a call that did not begin before a crash is known not to have begun.
+   */
+  readonly middleware: Middleware;
+  /** For the agent's option of this name. `saved()` says when it is on the disk. */
+  readonly onQueueChange: (change: QueueChange) => void;
+  /** Writes that a person is about to be asked about a call: for middleware that waits itself. */
+  ask(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void>;
+  /** Writes a person's answers to what was asked, before they are acted on. */
+  decide(decisions: Readonly<Record<string, Decision>>): Promise<void>;
+  /** Settles when the changes of the queues so far are on the disk. Rejects where that failed. */
+  saved(): Promise<void>;
+}
+
+/**
+ * A journal for one agent whose messages come from its runs alone: after `replaceMessages` and the
+ * like, branch and create a new one. `context` is what the agent began with; without it, that of
+ * the session.
+ */
+export function createJournal(session: Session, context?: SessionContext): Journal {
   let notes: Promise<JournalWriter> | undefined;
+  let saving: Promise<void> | undefined;
+  let recordsBegins = false;
   const start = async (): Promise<JournalWriter> =>
     new JournalWriter(session, context ?? (await session.context()));
-  return (event) => {
-    const { type } = event;
-    if (type !== "message_end" && type !== "tool_execution_end" && type !== "compaction") {
-      return undefined;
-    }
+  const write = (act: (writer: JournalWriter) => Promise<void>): Promise<void> => {
     notes ??= start();
-    return notes.then((ready) => ready.write(event));
+    return notes.then(act);
   };
+  const sink = (event: AgentEvent): void | Promise<void> => {
+    if (isWritten(event)) return write((writer) => writer.write(event, recordsBegins));
+    return undefined;
+  };
+  return Object.assign(sink, {
+    middleware: {
+      run: () => void (recordsBegins = true),
+      async tool({ toolCall, tool, parentId }, next) {
+        // A tool that runs again after a crash needs none, nor does one that a tool calls.
+        if (!tool.idempotent && parentId === undefined) {
+          await write((writer) => writer.begin(toolCall.id, tool.name));
+        }
+        return next();
+      },
+    } satisfies Middleware,
+    onQueueChange(change: QueueChange) {
+      saving = write((writer) => writer.queue(change));
+      // `saved` reports it.
+      saving.catch(() => {});
+    },
+    ask: (id: string, question: Omit<PendingCall, "toolCall">) =>
+      write((writer) => writer.ask(id, question)),
+    decide: (decisions: Readonly<Record<string, Decision>>) =>
+      write((writer) => writer.decide(decisions)),
+    saved: async () => saving,
+  });
+}
+
+type WrittenEvent = Extract<
+  AgentEvent,
+  {
+    type:
+      | "message_end"
+      | "tool_execution_start"
+      | "tool_execution_end"
+      | "compaction"
+      | "agent_end";
+  }
+>;
+
+function isWritten(event: AgentEvent): event is WrittenEvent {
+  switch (event.type) {
+    case "message_end":
+    case "tool_execution_start":
+    case "tool_execution_end":
+    case "compaction":
+      return true;
+    case "agent_end":
+      return event.pending.length > 0;
+    default:
+      return false;
+  }
 }
 
 class JournalWriter {
@@ -33,41 +115,160 @@ class JournalWriter {
   readonly #context: SessionContext;
   /** What the agent's own list of messages is, with the entries. */
   readonly #transcript: Transcript;
+  /** The questions that the file has no answer to, by call id. */
+  readonly #questions = new Map<string, Omit<PendingCall, "toolCall">>();
+  readonly #begun = new Set<string>();
+  /** What waits, as the file has it. */
+  readonly #queues: Record<QueueName, QueuedMessage[]>;
 
   constructor(session: Session, context: SessionContext) {
     this.#session = session;
     this.#context = context;
     this.#transcript = new Transcript(context.messages, context.entries);
+    for (const { toolCall, ...question } of context.pending) {
+      this.#questions.set(toolCall.id, question);
+    }
+    const { steering, followUp } = context.queued;
+    this.#queues = { steering: [...steering], followUp: [...followUp] };
   }
 
-  async write(event: AgentEvent): Promise<void> {
-    if (event.type === "message_end") {
-      const { message } = event;
-      const { id } = await this.#session.append({ type: "message", message });
-      this.#transcript.add(message, id);
-    } else if (event.type === "tool_execution_end") {
-      if (this.#isRecorded(event)) return;
-      const { toolCallId, toolName, isError, outcome, reason } = event;
-      // Once: they are fields of the entry.
-      const { outcome: _outcome, reason: _reason, ...result } = event.result;
-      await this.#session.append({
-        type: "result",
-        toolCallId,
-        toolName,
-        result,
-        isError,
-        outcome,
-        ...(reason !== undefined && { reason }),
-      });
-    } else if (event.type === "compaction") {
-      await this.#session.append(await this.#compaction(event));
+  async write(event: WrittenEvent, recordsBegins: boolean): Promise<void> {
+    switch (event.type) {
+      case "message_end":
+        return this.#message(event.message, recordsBegins);
+      case "tool_execution_start":
+        // Where nothing says when the tool runs, a question counts as answered from here on.
+        if (recordsBegins || !this.#questions.has(event.toolCallId)) return undefined;
+        return this.begin(event.toolCallId, event.toolName);
+      case "tool_execution_end":
+        return this.#result(event);
+      case "compaction":
+        await this.#session.append(await this.#compaction(event));
+        return undefined;
+      case "agent_end":
+        return this.#suspend(event.pending);
+      default:
+        return event satisfies never;
     }
+  }
+
+  async begin(toolCallId: string, toolName: string): Promise<void> {
+    if (this.#begun.has(toolCallId)) return;
+    this.#begun.add(toolCallId);
+    this.#questions.delete(toolCallId);
+    await this.#session.append({ type: "begin", toolCallId, toolName });
+  }
+
+  /** A call that has begun may be one that asks for others, as an agent of its own does. */
+  async ask(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void> {
+    if (this.#begun.has(toolCallId) || !this.#transcript.unanswered().has(toolCallId)) return;
+    await this.#wait(toolCallId, question);
+  }
+
+  async #wait(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void> {
+    if (isDeepStrictEqual(this.#questions.get(toolCallId), question)) return;
+    this.#questions.set(toolCallId, question);
+    this.#begun.delete(toolCallId);
+    await this.#session.append({ type: "pending", toolCallId, ...question });
+  }
+
+  async decide(decisions: Readonly<Record<string, Decision>>): Promise<void> {
+    const writes = Object.entries(decisions).map(async ([toolCallId, decision]) => {
+      const question = this.#questions.get(toolCallId);
+      if (decision.type === "wait" || !question) return;
+      this.#questions.delete(toolCallId);
+      const { fingerprint } = question;
+      const isExact = decision.type === "approve" && fingerprint !== undefined;
+      await this.#session.append({
+        type: "decision",
+        toolCallId,
+        // What is approved is what was asked about.
+        decision: isExact ? { fingerprint, ...decision } : decision,
+      });
+    });
+    await Promise.all(writes);
+  }
+
+  /** What a run has taken is not among the messages, and waits in the file until it is delivered. */
+  async queue({ queue, messages, removed }: QueueChange): Promise<void> {
+    const before = this.#queues[queue];
+    const known = new Map(before.map(({ id, message }) => [id, message]));
+    const gone = new Set([...removed, ...messages.map(({ id }) => id)]);
+    const after = [...before.filter(({ id }) => !gone.has(id)), ...messages];
+    const changed = messages.filter(({ id, message }) => known.get(id) !== message);
+    this.#queues[queue] = after;
+    try {
+      await this.#session.append({
+        type: "queue",
+        queue,
+        ids: after.map(({ id }) => id),
+        ...(changed.length > 0 && { messages: changed }),
+      });
+    } catch (error) {
+      // The next change writes what this one could not.
+      const lost = new Set(changed);
+      this.#queues[queue] = this.#queues[queue].filter((item) => !lost.has(item));
+      throw error;
+    }
+  }
+
+  async #message(message: AgentMessage, recordsBegins: boolean): Promise<void> {
+    const begins = recordsBegins && message.role === "assistant" && listCalls(message).length > 0;
+    const delivered = message.role === "user" ? this.#deliver(message) : undefined;
+    const [{ id }] = await Promise.all([
+      this.#session.append({
+        type: "message",
+        message,
+        ...(begins && { begins }),
+        ...(delivered && { queued: delivered.id }),
+      }),
+      // In the same write. The message alone says it, too: this saves readers the search.
+      ...(delivered ? [this.#session.append(delivered.left)] : []),
+    ]);
+    this.#transcript.add(message, id);
+  }
+
+  /** The id that a message had in a queue, and what is left of that queue. */
+  #deliver(message: AgentMessage): { id: string; left: EntryBody } | undefined {
+    for (const queue of ["steering", "followUp"] as const) {
+      const items = this.#queues[queue];
+      const item = items.find((each) => each.message === message);
+      if (!item) continue;
+      const left = items.filter((each) => each !== item);
+      this.#queues[queue] = left;
+      return { id: item.id, left: { type: "queue", queue, ids: left.map(({ id }) => id) } };
+    }
+    return undefined;
+  }
+
+  async #result(event: ToolEndEvent): Promise<void> {
+    this.#questions.delete(event.toolCallId);
+    if (this.#isRecorded(event)) return;
+    const { toolCallId, toolName, isError, outcome, reason } = event;
+    // Once: they are fields of the entry.
+    const { outcome: _outcome, reason: _reason, ...result } = event.result;
+    await this.#session.append({
+      type: "result",
+      toolCallId,
+      toolName,
+      result,
+      isError,
+      outcome,
+      ...(reason !== undefined && { reason }),
+    });
+  }
+
+  async #suspend(pending: readonly PendingCall[]): Promise<void> {
+    await Promise.all(
+      pending.map(({ toolCall, ...question }) => this.#wait(toolCall.id, question)),
+    );
   }
 
   /** Whether this is a result that was found in the file and is used now (R19). */
   #isRecorded({ toolCallId, result }: ToolEndEvent): boolean {
-    const recorded = this.#context.recordedResult(toolCallId);
-    return recorded !== undefined && isDeepStrictEqual(shown(recorded), shown(result));
+    const recorded = this.#context.unfinished(toolCallId);
+    if (typeof recorded !== "object" || !("content" in recorded)) return false;
+    return isDeepStrictEqual(shown(recorded), shown(result));
   }
 
   async #compaction({ compaction }: CompactionEvent): Promise<EntryBody> {

@@ -154,7 +154,14 @@ export type Decision =
   | { type: "deny"; reason?: string }
   | { type: "result"; result: AgentToolResult }
   /** Not decided yet: the call stays pending and the run ends suspended again. */
-  | { type: "wait"; reason?: string };
+  | ({ type: "wait" } & Partial<Omit<PendingCall, "toolCall">>);
+
+/**
+ * What became of a call before a crash: its result, or a decision that was not acted on yet.
+ * `"not begun"`: it had no effects, and the model gets to know that. `"run"`: it runs, through
+ * the middleware, which may ask about it once more.
+ */
+export type UnfinishedCall = AgentToolResult | Decision | "not begun" | "run";
 
 /** The last event of every run: how it ended, and what it produced. */
 export interface AgentEndEvent {
@@ -405,8 +412,8 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
 
   /** Answers to calls that a suspended run left pending, by call id. */
   decisions?: Readonly<Record<string, Decision>>;
-  /** The result that a journal has of a call without one in the transcript. */
-  recordedResult?: (toolCallId: string) => AgentToolResult | undefined;
+  /** What a journal has of a call without a result in the transcript. */
+  unfinished?: (toolCallId: string) => UnfinishedCall | undefined;
 
   clock?: Clock;
   /** Ids for calls whose own id was used before. */

@@ -151,7 +151,8 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
       message = repaired.waiting;
       answered = repaired.answered;
     } else {
-      if (isFirst && !run.config.skipInitialSteeringPoll) await run.poll("steering");
+      const isSteered = repaired?.answered.steered || run.config.skipInitialSteeringPoll;
+      if (isFirst && !isSteered) await run.poll("steering");
       if (!run.inbox.isEmpty) await inject(run);
       message = await respond(run);
     }
@@ -264,9 +265,9 @@ export function makeEnd(run: Run, stop: AgentStop): AgentEndEvent {
 
 /** Throws where `continue` has nothing to answer (R19). */
 export function assertContinuable(messages: readonly AgentMessage[]): void {
-  const last = messages.findLast((message) => !isBrokenOffText(message));
+  const last = messages.findLast((message): boolean => !isBrokenOffText(message));
   if (!last) throw new Error("Cannot continue: no messages in context");
-  if (!isAssistant(last) || listCalls(last).length > 0) return;
+  if (!isAssistant(last) || last.stopReason === "pause" || listCalls(last).length > 0) return;
   throw new Error("Cannot continue from message role: assistant");
 }
 

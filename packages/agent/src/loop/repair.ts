@@ -1,5 +1,5 @@
 import type { AssistantMessage, ToolCall } from "@gyre/ai";
-import type { AgentToolResult, Decision } from "../contract/types.ts";
+import type { AgentToolResult, Decision, UnfinishedCall } from "../contract/types.ts";
 import { SinkError } from "../run/emitter.ts";
 import type { Run } from "../run/run.ts";
 import {
@@ -7,6 +7,7 @@ import {
   mayRun,
   neverRunResult,
   ResultPublisher,
+  SKIPPED_TEXT,
   startCall,
 } from "./tool-calls.ts";
 import { errorResult, notStartedResult, toResult } from "./tool-execution.ts";
@@ -19,41 +20,66 @@ import { errorResult, notStartedResult, toResult } from "./tool-execution.ts";
 export async function repairTranscript(
   run: Run,
 ): Promise<{ waiting: AssistantMessage | undefined; answered: CallResults }> {
-  const publisher = new ResultPublisher(run, true);
+  const repair: Repair = { run, publisher: new ResultPublisher(run, true), steered: false };
   let waiting: AssistantMessage | undefined;
   let thrown: { error: unknown } | undefined;
   for (const { message, calls } of run.history.unanswered()) {
     for (const call of calls) {
       try {
-        const isPending = await answerCall(run, message, call, publisher);
+        const isPending = await answerCall(repair, message, call);
         if (isPending) waiting = message;
       } catch (error) {
         if (error instanceof SinkError) throw error;
         thrown ??= { error };
-        await publisher.answer(call, interruptedResult(call));
+        await repair.publisher.answer(call, interruptedResult(call));
       }
     }
   }
   if (thrown) throw thrown.error;
-  return { waiting, answered: publisher.toResults(false) };
+  return { waiting, answered: repair.publisher.toResults(repair.steered) };
+}
+
+interface Repair {
+  run: Run;
+  publisher: ResultPublisher;
+  /** A poll among the calls brought steering messages. */
+  steered: boolean;
 }
 
 /** Resolves to true where the call waits for a person. */
 async function answerCall(
-  run: Run,
+  repair: Repair,
   message: AssistantMessage,
   call: ToolCall,
-  publisher: ResultPublisher,
 ): Promise<boolean> {
-  const decision = run.config.decisions?.[call.id];
+  const { run, publisher } = repair;
+  const decided = run.config.decisions?.[call.id];
+  const known = run.config.unfinished?.(call.id);
+  const decision = decided ?? (isDecision(known) ? known : undefined);
   if (decision?.type === "wait") {
-    run.pending.push({ toolCall: call, reason: decision.reason ?? "Not decided yet." });
+    const { type: _type, reason = "Not decided yet.", ...question } = decision;
+    run.pending.push({ toolCall: call, reason, ...question });
     return true;
   }
-  const result = resultWithoutRunning(run, message, call, decision);
+  const result =
+    resultWithoutRunning(run, message, call, decision, known) ??
+    // A decision that comes with the run is newer than what waits in the queue.
+    (decided ? undefined : await skippedResult(repair));
   if (!result) return publisher.publishAll([await startCall(run, call, decision)]);
   await publisher.answer(call, result);
   return false;
+}
+
+/** The result of a call that would run while a steering message waits (R15). */
+async function skippedResult(repair: Repair): Promise<AgentToolResult | undefined> {
+  const { run } = repair;
+  if (run.config.steering === "after-batch") return undefined;
+  repair.steered ||= await run.poll("steering");
+  return repair.steered ? errorResult(SKIPPED_TEXT, "skipped") : undefined;
+}
+
+function isDecision(known: UnfinishedCall | undefined): known is Decision {
+  return typeof known === "object" && "type" in known;
 }
 
 /** The result that takes the place of running the tool; nothing where the tool is run. */
@@ -62,18 +88,24 @@ function resultWithoutRunning(
   message: AssistantMessage,
   call: ToolCall,
   decision: Decision | undefined,
+  known: UnfinishedCall | undefined,
 ): AgentToolResult | undefined {
   if (decision?.type === "result") return toResult(call.name, decision.result);
   if (decision?.type === "deny") {
     const why = decision.reason ? `: ${decision.reason}` : ".";
     return errorResult(`Tool "${call.name}" was denied${why}`, "denied", decision.reason);
   }
-  const recorded = run.config.recordedResult?.(call.id);
-  if (recorded) return toResult(call.name, recorded);
+  if (typeof known === "object" && !isDecision(known)) return toResult(call.name, known);
   if (!mayRun(message)) return neverRunResult(run, message, call);
   if (run.canceled) return notStartedResult(run, call);
-  if (decision?.type === "approve" || run.findTool(call.name)?.idempotent) return undefined;
-  return interruptedResult(call);
+  const mayStart = decision?.type === "approve" || known === "run";
+  if (mayStart || run.findTool(call.name)?.idempotent) return undefined;
+  return known ? notBegunResult(call) : interruptedResult(call);
+}
+
+function notBegunResult({ name }: ToolCall): AgentToolResult {
+  const text = `Not started: the run ended before tool "${name}" was started, so it had no effects. Call it again if it is still needed.`;
+  return errorResult(text, "interrupted", "the run ended before it was started");
 }
 
 function interruptedResult(call: ToolCall): AgentToolResult {

@@ -93,12 +93,121 @@ describe("R19: resuming a transcript", () => {
       prompts: [],
       script: ["B"],
       tools: [tool("x", () => "again", { idempotent: true })],
-      config: { recordedResult: (id) => (id === "x1" ? text("recorded") : undefined) },
+      config: { unfinished: (id) => (id === "x1" ? text("recorded") : undefined) },
     });
     expect(lines.slice(2, -5)).toEqual([
       ...ran("x#x1", 'ok "recorded"'),
       ...ran("x#x2", 'ok "again"'),
     ]);
+  });
+
+  it("R19: a call that never began is reported as not started, and is not run", async () => {
+    const { lines } = await play({
+      messages: [user("A"), asked("x1", "x2")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", () => expect.unreachable())],
+      config: { unfinished: (id) => (id === "x1" ? "not begun" : undefined) },
+    });
+    expect(lines.slice(2, -5)).toEqual([
+      ...ran(
+        "x#x1",
+        'error "Not started: the run ended before tool "x" was started, so it had no effects. Call it again if it is still needed."',
+      ),
+      ...ran("x#x2", interrupted("x")),
+    ]);
+  });
+
+  it("R19: a call that may run is run through the middleware, whatever its tool", async () => {
+    const seen: string[] = [];
+    const { lines } = await play({
+      messages: [user("A"), asked("x1")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", () => "ran")],
+      config: {
+        unfinished: () => "run",
+        middleware: [
+          {
+            tool({ toolCall }, next) {
+              seen.push(toolCall.id);
+              return next();
+            },
+          },
+        ],
+      },
+    });
+    expect(seen).toEqual(["x1"]);
+    expect(lines.slice(2, 6)).toEqual(ran("x#x1", 'ok "ran"'));
+  });
+
+  it("R27: a decision that a journal recorded is acted on, unless the run has another", async () => {
+    const { recorder, end } = await play({
+      messages: [user("A"), asked("x1", "x2", "x3")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", (_, { id }) => `ran ${id}`)],
+      config: {
+        unfinished: (id) => ({ type: id === "x2" ? "deny" : "approve" }),
+        decisions: { x3: { type: "deny", reason: "changed my mind" } },
+      },
+    });
+    expect(recorder.only("tool_execution_end")).toEqual([
+      'tool_end x#x1 ok "ran x1"',
+      'tool_end x#x2 error "Tool "x" was denied."',
+      'tool_end x#x3 error "Tool "x" was denied: changed my mind"',
+    ]);
+    expect(end.stop).toBe("done");
+  });
+
+  it("R15: steering that waits keeps open calls from being run again; a new decision is acted on", async () => {
+    const queue = [user("Stop paying"), user("Later")];
+    const { lines, model } = await play({
+      messages: [user("A"), asked("x1", "x2", "x3")],
+      prompts: [],
+      script: ["B", "C"],
+      tools: [tool("x", (_, { id }) => (id === "x1" ? "paid" : expect.unreachable()))],
+      config: {
+        unfinished: () => "run",
+        decisions: { x1: { type: "approve" } },
+        getSteeringMessages: () => queue.splice(0, 1),
+      },
+    });
+    expect(lines.slice(2, 16)).toEqual([
+      ...ran("x#x1", 'ok "paid"'),
+      ...ran("x#x2", 'error "Skipped due to queued user message."'),
+      ...ran("x#x3", 'error "Skipped due to queued user message."'),
+      ...injected("Stop paying"),
+    ]);
+    expect(model.calls[0]?.messages.at(-1)).toMatchObject({ content: "Stop paying" });
+    expect(model.calls[1]?.messages.at(-1)).toMatchObject({ content: "Later" });
+  });
+
+  it("R15: with after-batch, open calls are run before steering is delivered", async () => {
+    const queue = [user("Stop paying")];
+    const { recorder } = await play({
+      messages: [user("A"), asked("x1")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", () => "paid")],
+      config: {
+        steering: "after-batch",
+        unfinished: () => "run",
+        getSteeringMessages: () => queue.splice(0, 1),
+      },
+    });
+    expect(recorder.only("tool_execution_end")).toEqual(['tool_end x#x1 ok "paid"']);
+  });
+
+  it("R19: a message that paused is continued", async () => {
+    const paused: AssistantMessage = { ...anAnswer, stopReason: "pause" };
+    const { end, model } = await play({
+      prompts: [],
+      messages: [user("A"), paused],
+      script: ["B"],
+    });
+    expect(end.stop).toBe("done");
+    expect(model.calls[0]?.messages).toEqual([user("A"), paused]);
   });
 
   it("R19: an idempotent tool runs again through the middleware", async () => {
@@ -158,11 +267,11 @@ describe("R19: resuming a transcript", () => {
     );
   });
 
-  it("R19: a recordedResult that throws ends the run with an error, and the calls are answered", async () => {
+  it("R19: unfinished that throws ends the run with an error, and the calls are answered", async () => {
     const { end, transcript } = await play({
       messages: [user("A"), asked("x1", "x2")],
       config: {
-        recordedResult: () => {
+        unfinished: () => {
           throw new Error("the journal is gone");
         },
       },
@@ -183,7 +292,7 @@ describe("R19: resuming a transcript", () => {
     const { end, recorder } = await play({
       messages: [user("A"), asked("x1")],
       script: ["Ok"],
-      config: { recordedResult: () => ({}) as never },
+      config: { unfinished: () => ({}) as never },
     });
     expect(end.stop).toBe("done");
     expect(recorder.only("tool_execution_end")).toEqual([

@@ -1,10 +1,12 @@
 import {
   type AgentEndEvent,
   type AgentEvent,
+  type AgentLoopConfig,
   type AgentMessage,
   type AgentRun,
   type ContextConfig,
   contextLimits,
+  type Decision,
   isLlmMessage,
   listCalls,
   jsonLines,
@@ -25,7 +27,7 @@ import {
   validateTranscript,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
-import type { Session, SessionSettings } from "@gyre/sessions";
+import type { Session, SessionContext, SessionSettings } from "@gyre/sessions";
 import type { PermissionMode, Toolset } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
@@ -111,7 +113,7 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     // Only calls that were allowed are recorded, so the recorders are the innermost.
     guards.push(
       ...(parts.extensions?.middleware ?? []),
-      permissionsFor(parts, toolset),
+      permissionsFor(parts, toolset, log),
       watch.middleware,
       ...(recorder ? [recorder.middleware] : []),
     );
@@ -277,9 +279,11 @@ class AgentHarness implements Harness {
         ...(settings.log === undefined ? [] : [logTo(settings.log)]),
         ...guards,
         countTools((payment) => this.#record(payment)),
+        log.middleware,
       ],
       sink: (event) => this.#onEvent(event),
-      ...(context && { recordedResult: (id: string) => context.recordedResult(id) }),
+      onQueueChange: (change) => log.onQueueChange(change),
+      ...(context && { unfinished: unfinishedCalls(context, options) }),
       initialState: {
         model,
         tools: toolset.registry.list(),
@@ -287,6 +291,8 @@ class AgentHarness implements Harness {
         systemPrompt: instructions,
         messages: context?.messages ?? [],
         ...(context?.compaction && { compaction: context.compaction }),
+        ...(context && { queued: context.queued }),
+        ...(context && options.approvals === "suspend" && { pending: context.pending }),
       },
     });
     this.#nameSession();
@@ -321,7 +327,8 @@ class AgentHarness implements Harness {
         (message.role !== "assistant" || isComplete(message.stopReason)),
     );
     if (!last) return false;
-    return last.role !== "assistant" || listCalls(last).length > 0;
+    if (last.role !== "assistant" || last.stopReason === "pause") return true;
+    return listCalls(last).length > 0;
   }
 
   get session(): Session | undefined {
@@ -493,6 +500,14 @@ class AgentHarness implements Harness {
     await this.#saveSettings();
   }
 
+  decide(decisions: Readonly<Record<string, Decision>>): Promise<void> {
+    return this.#log.decide(decisions);
+  }
+
+  saved(): Promise<void> {
+    return this.#log.saved();
+  }
+
   async close(): Promise<void> {
     this.agent.abort();
     await this.agent.waitForIdle();
@@ -533,6 +548,15 @@ class AgentHarness implements Harness {
       mode: this.#mode.now,
     });
   }
+}
+
+/** What is known of calls without a result. A question that a person was asked is asked again. */
+function unfinishedCalls(
+  { pending, unfinished }: SessionContext,
+  { approvals }: HarnessOptions,
+): NonNullable<AgentLoopConfig["unfinished"]> {
+  const asked = new Set(approvals === "suspend" ? [] : pending.map(({ toolCall }) => toolCall.id));
+  return (id) => (asked.has(id) ? "run" : unfinished(id));
 }
 
 /** Listeners and the sink get the events: none have to be kept for a reader. */

@@ -1,4 +1,4 @@
-import { ANSWER_TOOL, type Middleware, type ToolInvocation } from "@gyre/agent";
+import { ANSWER_TOOL, type Decision, type Middleware, type ToolInvocation } from "@gyre/agent";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
@@ -9,6 +9,7 @@ import {
   type Toolset,
 } from "@gyre/tools";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
+import type { SessionLog } from "./session-log.ts";
 import type { HarnessOptions, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
@@ -22,6 +23,7 @@ export function permissionsFor(
     givenRules,
   }: Parts,
   toolset: Toolset,
+  log: SessionLog,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
   let isReported = false;
@@ -48,7 +50,15 @@ export function permissionsFor(
         ...(approvals === "deny" && { headless: true }),
         ...(typeof approvals === "function" && {
           async ask(request: ApprovalRequest): Promise<ApprovalAnswer> {
+            const { callId, reason, access, fingerprint } = request;
+            // After a crash the same is asked again.
+            await log.ask(callId, {
+              reason,
+              fingerprint,
+              ...(access && { access: { ...access } }),
+            });
             const answer = await approvals(request);
+            await log.decide({ [callId]: toDecision(answer, fingerprint) });
             if (answer.allow === "always") givenRules.push(answer.rule);
             return answer;
           },
@@ -88,4 +98,10 @@ function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
     const message = `A rule of ${where}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
     throw new ExitError(EXIT.usage, message, { cause: error });
   }
+}
+
+function toDecision(answer: ApprovalAnswer, fingerprint: string): Decision {
+  if (answer.allow !== false) return { type: "approve", fingerprint };
+  const { reason } = answer;
+  return { type: "deny", ...(reason !== undefined && { reason }) };
 }

@@ -1,7 +1,8 @@
 import { errorMessage } from "@gyre/ai";
-import type { AgentEvent, AgentSink } from "@gyre/agent";
+import type { AgentEvent, Decision, Middleware, PendingCall, QueueChange } from "@gyre/agent";
 import {
   createJournal,
+  type Journal,
   type Session,
   type SessionContext,
   type SessionSettings,
@@ -10,10 +11,15 @@ import {
 /** What a harness writes to its session, once there is one. */
 export class SessionLog {
   #session: Session | undefined;
-  #sink: AgentSink | undefined;
+  #journal: Journal | undefined;
   #saved: SessionSettings;
   /** Why the session could not be written to. */
   error: string | undefined;
+  /** Writes that calls begin: the last of the agent's. */
+  readonly middleware: Middleware = {
+    run: (info) => this.#journal?.middleware.run?.(info),
+    tool: (call, next) => this.#journal?.middleware.tool?.(call, next) ?? next(),
+  };
 
   constructor(session: Session | undefined, context: SessionContext | undefined) {
     this.#saved = context?.settings ?? {};
@@ -28,12 +34,29 @@ export class SessionLog {
   use(session: Session | undefined, context?: SessionContext): void {
     if (!session) return;
     this.#session = session;
-    this.#sink = createJournal(session, context);
+    this.#journal = createJournal(session, context);
+  }
+
+  onQueueChange(change: QueueChange): void {
+    this.#journal?.onQueueChange(change);
+  }
+
+  /** See `Journal`; nothing where nothing is written down. */
+  async ask(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void> {
+    await this.#journal?.ask(toolCallId, question);
+  }
+
+  async decide(decisions: Readonly<Record<string, Decision>>): Promise<void> {
+    await this.#journal?.decide(decisions);
+  }
+
+  async saved(): Promise<void> {
+    await this.#journal?.saved();
   }
 
   /** Writes an event. Rejects where that fails, and keeps the reason in `error`. */
   write(event: AgentEvent): void | Promise<void> {
-    const writing = this.#sink?.(event);
+    const writing = this.#journal?.(event);
     if (!(writing instanceof Promise)) return;
     return writing.catch((error: unknown) => {
       this.error = errorMessage(error);

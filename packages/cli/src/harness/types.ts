@@ -1,3 +1,4 @@
+import type { Decision } from "@gyre/agent";
 import type { Model, ThinkingLevel } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
@@ -94,6 +95,10 @@ export interface Harness extends ConversationAgent {
   readonly givenRules?: readonly string[];
   /** Has the session ready; the first prompt does that too. */
   start(): Promise<void>;
+  /** Saves a person's answers to pending calls, before they are acted on. */
+  decide(decisions: Readonly<Record<string, Decision>>): Promise<void>;
+  /** Settles when the changes of the queues so far are saved. Rejects where that failed. */
+  saved(): Promise<void>;
   /**
    * Asks the model something beside the conversation, which knows nothing of it. What it uses
    * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.

@@ -65,6 +65,8 @@ export async function scriptedHarness(
     denied: [],
     compactAt: 160_000,
     start: async () => {},
+    decide: async () => {},
+    saved: async () => {},
     get model() {
       const { model } = agent.state;
       if (!model) throw new Error("There is no model.");

@@ -79,6 +79,10 @@ export function entryText(entry: Entry): string {
     case "leaf":
     case "custom":
     case "result":
+    case "begin":
+    case "pending":
+    case "decision":
+    case "queue":
       return "";
   }
 }

@@ -1,5 +1,5 @@
 import { addUsage, errorMessage } from "@gyre/ai";
-import type { Agent, AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
+import type { Agent, AgentEndEvent, AgentEvent, AgentMessage, QueueName } from "@gyre/agent";
 import {
   invalidRequest,
   IdempotencyCache,
@@ -160,6 +160,24 @@ export class LiveSession {
     else applyChanges(this.agent, changes);
     this.#publishSettings();
     return { ...this.hosted.info?.(), ...this.#readSettings() };
+  }
+
+  /** Queues a message, and answers when it is saved. One that cannot be saved is not queued. */
+  async enqueue(queue: QueueName, message: AgentMessage): Promise<Payload> {
+    const { agent } = this;
+    const id = queue === "steering" ? agent.steer(message) : agent.followUp(message);
+    try {
+      await this.saved();
+    } catch (error) {
+      agent.takeQueued(queue, id);
+      throw error;
+    }
+    return { queued: id };
+  }
+
+  /** Settles when the queues are saved. */
+  saved(): Promise<void> {
+    return refuseOnError(() => this.hosted.saved?.());
   }
 
   /** Replaces the transcript; all clients get a snapshot. */

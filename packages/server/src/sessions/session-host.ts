@@ -1,4 +1,4 @@
-import type { Agent, AgentMessage, QueueMode } from "@gyre/agent";
+import type { Agent, AgentMessage, Decision, QueueMode } from "@gyre/agent";
 import type { ImageContent, ThinkingLevel } from "@gyre/ai";
 
 /** Options of a new session. Hosts ignore those that they do not know. */
@@ -48,6 +48,13 @@ export interface HostedSession {
   prompt?(prompt: SessionPrompt): Promise<unknown>;
   /** All or nothing. Without it, the model and the permission mode cannot be changed. */
   update?(changes: SessionChanges): Promise<void>;
+  /** Saves a person's answers to pending calls. The run that acts on them starts after it. */
+  decide?(decisions: Readonly<Record<string, Decision>>): Promise<void>;
+  /**
+   * Settles when the changes of the agent's queues so far are saved: a client gets its `ack` after
+   * that. Rejects where that failed.
+   */
+  saved?(): Promise<void>;
   replaceMessages?(messages: readonly AgentMessage[]): Promise<void>;
   reset?(): Promise<void>;
   /**

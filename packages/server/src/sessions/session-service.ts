@@ -199,12 +199,18 @@ export class SessionService implements WireService {
     approve: (session, payload, ack) => {
       session.assertIdle();
       const decisions = parseDecisions(payload, session.pendingIds);
-      return session.start(() => session.agent.continue({ decisions }), ack);
+      return session.start(async () => {
+        await session.hosted.decide?.(decisions);
+        return session.agent.continue({ decisions });
+      }, ack);
     },
-    steer: ({ agent }, payload) => ({ queued: agent.steer(this.#parseMessage(payload)) }),
-    follow_up: ({ agent }, payload) => ({ queued: agent.followUp(this.#parseMessage(payload)) }),
-    queue_edit: (session, payload) =>
-      editQueue(session, parseQueueEdit(payload, this.#clock.now())),
+    steer: (session, payload) => session.enqueue("steering", this.#parseMessage(payload)),
+    follow_up: (session, payload) => session.enqueue("followUp", this.#parseMessage(payload)),
+    queue_edit: async (session, payload) => {
+      const edited = editQueue(session, parseQueueEdit(payload, this.#clock.now()));
+      await session.saved();
+      return edited;
+    },
     abort: ({ agent }) => agent.abort(),
     session_update: (session, payload) => session.update(parseChanges(payload)),
     messages_replace: (session, payload) => session.replaceMessages(parseMessages(payload)),

@@ -3,10 +3,11 @@ import type { Entry, SessionSettings } from "../format/entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
 import { parseEntry, type Fields, readReference } from "../format/line.ts";
 import type { LineReader } from "./line-reader.ts";
+import { readOpenCalls, type ResultEntry } from "./open-calls.ts";
+import { NONE_QUEUED, readQueued } from "./queued.ts";
 import { Transcript } from "../format/transcript.ts";
 import type { SessionContext } from "../format/types.ts";
 
-export type ResultEntry = Extract<Entry, { type: "result" }>;
 type CompactionEntry = Extract<Entry, { type: "compaction" }>;
 
 /** A context, and the results in it that have no message yet, by call id. */
@@ -17,12 +18,14 @@ export interface BuiltContext {
 
 /**
  * Reads what an agent needs of the branch that ends at a place (-1: none), and nothing else.
- * `onLost` gets a message that can no longer be assembled.
+ * `isLeaf`: the agent goes on there, with what waits for it. `onLost` gets a message that can no
+ * longer be assembled.
  */
 export async function buildContext(
   index: EntryIndex,
   reader: LineReader,
   at: number,
+  isLeaf: boolean,
   onLost: (at: number, message: string) => void,
 ): Promise<BuiltContext> {
   const path = index.pathTo(at);
@@ -40,6 +43,8 @@ export async function buildContext(
   const transcript = new Transcript();
   const settings: SessionSettings = {};
   let title: string | undefined;
+  /** Messages whose calls have a `begin` if they began. */
+  const recording = new Set<number>();
   let from = -1;
   const standIn = (): void => {
     if (!compaction?.message || from >= 0) return;
@@ -53,12 +58,14 @@ export async function buildContext(
     if (!fields) continue;
     const entry = parseEntry(fields, info, results.get(readReference(fields) ?? 0));
     if (!entry) onLost(place, `Entry ${info.id} is left out: what it is made of is missing`);
-    else if (entry.type === "message") transcript.add(entry.message, entry.id);
-    else if (entry.type === "settings") Object.assign(settings, entry.settings);
+    else if (entry.type === "message") {
+      transcript.add(entry.message, entry.id);
+      if (entry.begins) recording.add(entry.id);
+    } else if (entry.type === "settings") Object.assign(settings, entry.settings);
     else if (entry.type === "title") title = entry.title;
   }
   standIn();
-  const recorded = await recordedResults(index, reader, path, transcript);
+  const calls = await readOpenCalls(index, reader, path, transcript.unanswered());
   return {
     context: {
       messages: transcript.messages,
@@ -66,18 +73,11 @@ export async function buildContext(
       ...(compaction && { compaction: restored(compaction, from) }),
       settings,
       ...(title !== undefined && { title }),
-      recordedResult: (toolCallId) => {
-        const entry = recorded.get(toolCallId);
-        if (entry === undefined) return undefined;
-        const { result, outcome, reason } = entry;
-        return {
-          ...result,
-          ...(outcome !== undefined && { outcome }),
-          ...(reason !== undefined && { reason }),
-        };
-      },
+      pending: calls.pending(),
+      queued: isLeaf ? await readQueued(index, reader) : NONE_QUEUED,
+      unfinished: (toolCallId) => calls.unfinished(toolCallId, recording),
     },
-    recorded,
+    recorded: calls.recorded,
   };
 }
 
@@ -127,28 +127,4 @@ async function referredTo(
     (fields, at) => void results.set(index.idAt(at), fields),
   );
   return results;
-}
-
-/** What calls gave whose messages are missing: written beside the branch, after the call. */
-async function recordedResults(
-  index: EntryIndex,
-  reader: LineReader,
-  path: readonly number[],
-  transcript: Transcript,
-): Promise<Map<string, ResultEntry>> {
-  const recorded = new Map<string, ResultEntry>();
-  const { calls, since } = transcript.unanswered();
-  if (calls.size === 0) return recorded;
-  const onBranch = new Set(path.map((place) => index.idAt(place)));
-  const places: number[] = [];
-  for (let place = index.find(since) + 1; place < index.length; place++) {
-    if (index.typeAt(place) === "result" && onBranch.has(index.parentAt(place))) places.push(place);
-  }
-  await reader.each(places, (fields, at) => {
-    const entry = parseEntry(fields, index.infoAt(at));
-    if (entry?.type === "result" && calls.has(entry.toolCallId)) {
-      recorded.set(entry.toolCallId, entry);
-    }
-  });
-  return recorded;
 }

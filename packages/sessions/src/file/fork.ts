@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
 import type { EntryIndex } from "./entry-index.ts";
 import { writeAll } from "./files.ts";
-import { encodeEntry, type Fields, isEntryType, unbraced } from "../format/line.ts";
+import { encodeEntry, type Fields, isBeside, isEntryType, unbraced } from "../format/line.ts";
 import type { LineReader } from "./line-reader.ts";
 
 const FIRST_EPOCH = 1;
@@ -9,7 +9,7 @@ const FIRST_EPOCH = 1;
 const WRITE_BYTES = 1024 * 1024;
 
 /**
- * Writes the branch that ends at a place (-1: none) into a new file, with the results of its calls.
+ * Writes the branch that ends at a place (-1: none) into a new file, with what is known of its calls.
  * Entries are numbered from 1, and references to them follow.
  */
 export async function writeBranch(
@@ -22,7 +22,10 @@ export async function writeBranch(
   const onBranch = new Set(branch.map((place) => index.idAt(place)));
   const places = new Set(branch);
   for (let place = 0; place < index.length; place++) {
-    if (index.typeAt(place) === "result" && onBranch.has(index.parentAt(place))) places.add(place);
+    const type = index.typeAt(place);
+    // What waits in the queues waits for the agent of the session that is forked.
+    const isKept = isBeside(type) && type !== "queue";
+    if (isKept && onBranch.has(index.parentAt(place))) places.add(place);
   }
   const renumbered = new Renumbering();
   let lines: Buffer[] = [];

@@ -7,6 +7,7 @@ import {
   ENTRY_TYPES,
   type Fields,
   parseHeader,
+  isBeside,
   isEntryType,
   LF,
   MAX_ENTRY_ID,
@@ -41,7 +42,7 @@ const CRC_TAIL_BYTES = 18;
 const TYPE_BYTES: readonly Buffer[] = ENTRY_TYPES.map((type) => Buffer.from(type));
 const CUSTOM = ENTRY_TYPES.indexOf("custom");
 const LEAF = ENTRY_TYPES.indexOf("leaf");
-const RESULT = ENTRY_TYPES.indexOf("result");
+const IS_BESIDE: readonly boolean[] = ENTRY_TYPES.map(isBeside);
 
 /** The result of one pass over a file. */
 export interface Scanned {
@@ -277,7 +278,7 @@ class Scanner {
     if (!this.#isParent(this.#parent, id)) this.#orphans.set(id, noted);
     this.#index.add(id, this.#parent, this.#type, offset, bytes, this.lines);
     if (this.#type === LEAF) this.#leaf = this.#parent;
-    else if (this.#type !== RESULT) this.#leaf = id;
+    else if (!IS_BESIDE[this.#type]) this.#leaf = id;
   }
 
   #has(id: number): boolean {
@@ -390,7 +391,7 @@ class Scanner {
 function placeInBranch(index: EntryIndex, at: number): number {
   if (at < 0) return 0;
   const type = index.typeAt(at);
-  return type === "result" || type === "leaf" ? index.parentAt(at) : index.idAt(at);
+  return isBeside(type) || type === "leaf" ? index.parentAt(at) : index.idAt(at);
 }
 
 /** The parts of a damaged line that are whole lines, with a checksum that is right. */

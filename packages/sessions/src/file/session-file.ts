@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { buildContext, type ResultEntry } from "./context.ts";
+import { buildContext } from "./context.ts";
 import {
   type Entry,
   type EntryBody,
@@ -22,6 +22,7 @@ import {
   encodeEntry,
   encodeHeader,
   ENTRY_TYPES,
+  isBeside,
   parseEntry,
   LF,
   MAX_ENTRY_ID,
@@ -31,6 +32,7 @@ import {
   unbraced,
 } from "../format/line.ts";
 import { LineReader } from "./line-reader.ts";
+import type { ResultEntry } from "./open-calls.ts";
 import { FileLock, type LockHints } from "./lock.ts";
 import { scan, type Scanned } from "./scan.ts";
 import { parseFileName } from "../format/summary.ts";
@@ -305,6 +307,7 @@ class SessionFile implements Session {
       this.#index,
       this.#reader,
       this.#find(id),
+      id === this.#leaf,
       onLost,
     );
     if (id === this.#leaf) for (const entry of recorded.values()) noteResult(this.#results, entry);
@@ -509,7 +512,7 @@ class SessionFile implements Session {
 
 function leafAfter(entry: Entry, leaf: number | null): number | null {
   if (entry.type === "leaf") return entry.parentId;
-  return entry.type === "result" ? leaf : entry.id;
+  return isBeside(entry.type) ? leaf : entry.id;
 }
 
 /** Keeps in mind which results have no message yet, on this branch. */

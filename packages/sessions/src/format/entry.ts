@@ -1,4 +1,12 @@
-import type { AgentMessage, AgentToolResult, Compaction } from "@gyre/agent";
+import type {
+  AgentMessage,
+  AgentToolResult,
+  Compaction,
+  Decision,
+  PendingCall,
+  QueuedMessage,
+  QueueName,
+} from "@gyre/agent";
 import type { ThinkingLevel, ToolOutcome, UserMessage } from "@gyre/ai";
 
 /** The version of the format that is written. A file of a newer one is not opened. */
@@ -30,11 +38,19 @@ export interface SessionSettings {
 /**
  * The body of an entry. `message` is a message of the transcript. `result` is the result of a call,
  * written before a listener gets it: its message may come later, after its siblings, and is then
- * stored as a reference. `leaf` has no content: appending one moves
+ * stored as a reference. `begin`, `pending` and `decision` are about a call without a result; the
+ * newest of them counts. `leaf` has no content: appending one moves
  * the end of the conversation to its parent.
  */
 export type EntryBody =
-  | { type: "message"; message: AgentMessage }
+  | {
+      type: "message";
+      message: AgentMessage;
+      /** A call of this message that began has its `begin`. Absent where that is not known. */
+      begins?: true;
+      /** The id that the message had in a queue: it does not wait there any more. */
+      queued?: string;
+    }
   | {
       type: "result";
       toolCallId: string;
@@ -44,6 +60,21 @@ export type EntryBody =
       /** Absent in files of versions that did not record it. */
       outcome?: ToolOutcome;
       reason?: string;
+    }
+  /** The tool is about to run: from here on the call may have had effects. */
+  | { type: "begin"; toolCallId: string; toolName: string }
+  /** A person is about to be asked about the call, or is waited for. */
+  | ({ type: "pending"; toolCallId: string } & Omit<PendingCall, "toolCall">)
+  /** What the person said. It is acted on after it was written. */
+  | { type: "decision"; toolCallId: string; decision: Decision }
+  | {
+      /** What waits for the agent. The newest of each queue counts, up to the next `leaf`. */
+      type: "queue";
+      queue: QueueName;
+      /** In the order of the queue. */
+      ids: readonly string[];
+      /** Those of them that are new, or were edited. */
+      messages?: readonly QueuedMessage[];
     }
   | { type: "settings"; settings: SessionSettings }
   | {

@@ -1,4 +1,10 @@
-import type { AgentMessage, AgentToolResult, CompactionFacts } from "@gyre/agent";
+import type {
+  AgentMessage,
+  AgentToolResult,
+  CompactionFacts,
+  Decision,
+  QueuedMessage,
+} from "@gyre/agent";
 import { isRecord, isToolOutcome, type UserMessage } from "@gyre/ai";
 import { crc32 } from "node:zlib";
 import { upgradeContent, upgradeResult } from "./upgrade.ts";
@@ -47,7 +53,18 @@ export const ENTRY_TYPES: readonly EntryType[] = [
   "label",
   "leaf",
   "custom",
+  "begin",
+  "pending",
+  "decision",
+  "queue",
 ];
+
+/** Entries that stand beside the branch: what follows them follows their parent. */
+const BESIDE: ReadonlySet<EntryType> = new Set(["result", "begin", "pending", "decision", "queue"]);
+
+export function isBeside(type: EntryType): boolean {
+  return BESIDE.has(type);
+}
 
 export function isEntryType(value: unknown): value is EntryType {
   return ENTRY_TYPES.some((type) => type === value);
@@ -158,8 +175,14 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
     case "message": {
       const message = fields["resultOf"] === undefined ? fields["message"] : join(fields, recorded);
       if (!isMessage(message)) return undefined;
-      const isResult = message.role === "toolResult";
-      return { type, message: isResult ? upgradeResult(message) : message };
+      if (message.role === "toolResult") return { type, message: upgradeResult(message) };
+      const { begins, queued } = fields;
+      return {
+        type,
+        message,
+        ...(begins === true && { begins }),
+        ...(typeof queued === "string" && { queued }),
+      };
     }
     case "result": {
       const { toolCallId, toolName, result, isError, outcome, reason } = fields;
@@ -175,6 +198,16 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
         ...(isToolOutcome(outcome) && { outcome }),
         ...(typeof reason === "string" && { reason }),
       };
+    }
+    case "begin":
+    case "pending":
+    case "decision":
+      return readCallState(type, fields);
+    case "queue": {
+      const { queue, ids, messages = [] } = fields;
+      if (queue !== "steering" && queue !== "followUp") return undefined;
+      if (!isTextList(ids) || !isQueuedList(messages)) return undefined;
+      return { type, queue, ids, messages };
     }
     case "settings": {
       const { settings } = fields;
@@ -214,6 +247,27 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
       return { type: "custom", kind: type, data };
     }
   }
+}
+
+function readCallState(
+  type: "begin" | "pending" | "decision",
+  { toolCallId, toolName, reason, access, fingerprint, decision }: Fields,
+): EntryBody | undefined {
+  if (typeof toolCallId !== "string") return undefined;
+  if (type === "begin") {
+    return typeof toolName === "string" ? { type, toolCallId, toolName } : undefined;
+  }
+  if (type === "decision") {
+    return isDecision(decision) ? { type, toolCallId, decision } : undefined;
+  }
+  if (typeof reason !== "string") return undefined;
+  return {
+    type,
+    toolCallId,
+    reason,
+    ...(isRecord(access) && { access }),
+    ...(typeof fingerprint === "string" && { fingerprint }),
+  };
 }
 
 /** The entry of a line; `info` is what the index has, which may differ for an orphan. */
@@ -271,6 +325,25 @@ function isToolResult(value: unknown): value is AgentToolResult {
   return isRecord(value) && Array.isArray(value["content"]);
 }
 
+function isDecision(value: unknown): value is Decision {
+  if (!isRecord(value)) return false;
+  const { type, result } = value;
+  return type === "approve" || type === "deny" || (type === "result" && isToolResult(result));
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+function isQueuedList(value: unknown): value is QueuedMessage[] {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (each) => isRecord(each) && typeof each["id"] === "string" && isMessage(each["message"]),
+    )
+  );
+}
+
 function isSettings(value: unknown): value is SessionSettings {
   return isRecord(value);
 }
@@ -290,8 +363,7 @@ const FACTS: readonly (keyof CompactionFacts)[] = [
 function isFacts(value: unknown): value is CompactionFacts {
   if (!isRecord(value)) return false;
   return FACTS.every((name) => {
-    const list = value[name];
-    return Array.isArray(list) && list.every((each) => typeof each === "string");
+    return isTextList(value[name]);
   });
 }
 

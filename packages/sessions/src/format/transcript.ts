@@ -1,3 +1,4 @@
+import type { ToolCall } from "@gyre/ai";
 import { type AgentMessage, listCalls, isLlmMessage, withResult } from "@gyre/agent";
 
 /**
@@ -23,15 +24,17 @@ export class Transcript {
     this.entries.splice(this.messages.lastIndexOf(message), 0, entry);
   }
 
-  /** Calls without a result, and the entry of the first message that made one. */
-  unanswered(): { calls: Set<string>; since: number } {
-    const since = new Map<string, number>();
+  /** Calls without a result, by id, with the entry of the message that made each. */
+  unanswered(): Map<string, { call: ToolCall; entry: number }> {
+    const open = new Map<string, { call: ToolCall; entry: number }>();
     this.messages.forEach((message, index) => {
       if (!isLlmMessage(message)) return;
-      if (message.role === "toolResult") since.delete(message.toolCallId);
+      if (message.role === "toolResult") open.delete(message.toolCallId);
       if (message.role !== "assistant") return;
-      for (const { id } of listCalls(message)) since.set(id, this.entries[index] ?? 0);
+      for (const call of listCalls(message)) {
+        open.set(call.id, { call, entry: this.entries[index] ?? 0 });
+      }
     });
-    return { calls: new Set(since.keys()), since: Math.min(...since.values()) };
+    return open;
   }
 }

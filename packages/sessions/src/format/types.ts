@@ -1,4 +1,10 @@
-import type { AgentMessage, AgentToolResult, Compaction } from "@gyre/agent";
+import type {
+  AgentMessage,
+  Compaction,
+  PendingCall,
+  QueuedMessages,
+  UnfinishedCall,
+} from "@gyre/agent";
 import type { Clock } from "@gyre/ai";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
@@ -53,8 +59,12 @@ export interface SessionContext {
   compaction?: Compaction;
   settings: SessionSettings;
   title?: string;
-  /** The result of a call whose message is missing; for the agent's option of this name. */
-  recordedResult(toolCallId: string): AgentToolResult | undefined;
+  /** Calls that wait for a person; for `initialState`. */
+  pending: PendingCall[];
+  /** What waits in the agent's queues; for `initialState`. */
+  queued: QueuedMessages;
+  /** What became of a call whose message is missing; for the agent's option of this name. */
+  readonly unfinished: (toolCallId: string) => UnfinishedCall | undefined;
 }
 
 /**
@@ -74,7 +84,8 @@ export interface Session {
   /** The ids of the entries of some types, in the order of the file. */
   findIds(...types: readonly EntryType[]): number[];
   /**
-   * Writes an entry after the leaf, which it becomes; a `result` stays beside the branch.
+   * Writes an entry after the leaf, which it becomes; what is about a call or a queue stays
+   * beside the branch.
    * Rejects with `SessionError`: `lock_lost`, or `write_failed` (a full disk, say); the
    * file then ends as it did before, and a later append may succeed.
    */

@@ -733,7 +733,7 @@ describe("going on with an imported session", () => {
     const model = scriptedModel(["Going on.", [call("read", {}, "c1")], "Done."]);
     const agent = new Agent({
       protocol: model,
-      recordedResult: (id) => context.recordedResult(id),
+      unfinished: (id) => context.unfinished(id),
       initialState: { model: model.model, messages: context.messages },
     });
     const end = await agent.prompt("And now?");

@@ -38,7 +38,7 @@ export interface Journal {
   readonly pending: readonly PendingCall[];
 }
 
-type Recorded = ReturnType<NonNullable<AgentLoopConfig["recordedResult"]>>;
+type Recorded = ReturnType<NonNullable<AgentLoopConfig["unfinished"]>>;
 
 /** What a user does with an agent, whichever way the loop is reached. */
 export interface Driver {
@@ -99,7 +99,7 @@ function commonConfig(parts: Parts): Omit<AgentLoopConfig, "model"> {
       watch.lateResult(call.id);
       if (random.chance(0.1)) throw new Error("onLateResult throws");
     },
-    ...(world.plan.recorded && { recordedResult: (id) => parts.journal.result(id) }),
+    ...(world.plan.recorded && { unfinished: (id) => parts.journal.result(id) }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
-import type { Agent, AgentMessage } from "@gyre/agent";
+import type { Agent, AgentMessage, Decision } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
 import {
   applyChanges,
@@ -267,6 +267,14 @@ class RpcSession implements HostedSession {
     if (mode) await this.#harness.setMode(mode);
     // All of it is in the file before the client knows that it holds.
     await this.#harness.start();
+  }
+
+  decide(decisions: Readonly<Record<string, Decision>>): Promise<void> {
+    return this.#harness.decide(decisions);
+  }
+
+  saved(): Promise<void> {
+    return this.#harness.saved();
   }
 
   async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
