@@ -653,7 +653,10 @@ describe("queues", () => {
     agent.steer("B");
     await journal.saved();
     const { queued } = await session.context();
-    expect(queued.steering.map(({ message }) => message.content)).toEqual(["A", "B"]);
+    expect(queued.steering).toMatchObject([
+      { message: { content: "A" } },
+      { message: { content: "B" } },
+    ]);
     await session.close();
   });
 });
