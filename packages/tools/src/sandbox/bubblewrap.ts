@@ -13,7 +13,7 @@ import {
 } from "./places.ts";
 import { listSockets } from "./sockets.ts";
 import { openFilter } from "./system-calls.ts";
-import type { ProgramSpec, Sandbox, SandboxPolicy } from "./sandbox.ts";
+import type { ProgramSpec, Sandbox, SandboxPolicy, ShownPlace } from "./sandbox.ts";
 
 /** To try it out takes a few milliseconds; a machine under load gets more. */
 const PROBE_TIMEOUT_MS = 20_000;
@@ -88,6 +88,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     ...places.filter((place) => !isBehindTemporary(policy, places, place)).flatMap(listMounts),
     ...emptyFolders(policy),
     ...socketMounts(places),
+    ...(policy.shown ?? []).map(show),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
   const environment = { ...program.env, TMPDIR: TEMPORARY };
@@ -220,6 +221,10 @@ function emptyFolders(policy: SandboxPolicy): Mount[] {
 
 function bind(how: "--bind" | "--ro-bind", at: string): Mount {
   return { at, args: [how, at, at] };
+}
+
+function show({ at, from, rule }: ShownPlace): Mount {
+  return { at, args: [rule === "writable" ? "--bind" : "--ro-bind", from, at] };
 }
 
 function temporaryFolder(path: string, kept: string | undefined): Mount {

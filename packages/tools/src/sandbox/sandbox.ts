@@ -25,6 +25,16 @@ export interface SandboxPolicy {
    * program has an empty one. Seatbelt has one for the process.
    */
   temporary?: string;
+  /** Places that show another folder or file; bubblewrap alone can do that. */
+  shown?: readonly ShownPlace[];
+}
+
+/** A place at which a program sees something else. */
+export interface ShownPlace {
+  /** Absolute, links followed. */
+  at: string;
+  from: string;
+  rule: "writable" | "readOnly";
 }
 
 /** A program about to be started. */

@@ -120,7 +120,14 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
   it("run nothing by config.worktree", async () => {
     startRepository();
     git(root, "config", "extensions.worktreeConfig", "true");
-    const text = await shell(`git config --worktree core.fsmonitor 'touch ${canary}; false'`);
+    const set = `git config --worktree core.fsmonitor 'touch ${canary}; false'`;
+    expect(await shell(set)).toMatch(
+      /^Not kept in \.git\/config\.worktree, .*: core\.fsmonitor\./m,
+    );
+    expect(existsSync(join(root, ".git/config.worktree"))).toBe(false);
+    const text = await shell(
+      `printf '[core]\nfsmonitor = "touch ${canary}; false"\n' > .git/gyre-shared/config.worktree`,
+    );
     expect(text).toContain("It made .git/config.worktree, which");
     git(root, "status");
     expect(existsSync(canary)).toBe(false);
@@ -196,7 +203,7 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     startRepository(other);
     git(other, "config", "core.fsmonitor", `touch ${canary}; false`);
     const text = await shell(
-      `mkdir a && echo 'gitdir: ${other}/.git' > a/.git && ln -s ${folder} .git/modules && ` +
+      `mkdir a && echo 'gitdir: ${other}/.git' > a/.git && rm -rf .git/gyre-shared/modules && ln -s ${folder} .git/gyre-shared/modules && ` +
         `git update-index --add --cacheinfo 160000,${git(root, "rev-parse", "HEAD").trim()},b && ln -s ${other} b`,
     );
     expect(text).toContain("It made a/.git, which leads git to settings that run a program");

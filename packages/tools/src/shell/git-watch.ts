@@ -11,7 +11,7 @@ import {
 import { dirname, join, relative, resolve } from "node:path";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
-import { findRunningKeys, parseSettings } from "../git/config.ts";
+import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
 import { findLinkedFolders } from "../git/index-file.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
@@ -40,6 +40,8 @@ interface GitFile {
   kind: "config" | "hook" | "todo" | "link" | "pointer";
   /** Another one after each change. */
   identity: string;
+  /** Of a config. */
+  text?: string;
 }
 
 /** By path, absolute. */
@@ -68,10 +70,17 @@ export class GitWatch {
   readonly #linked = new Map<string, { identity: string; names: readonly string[] }>();
   /** What was there before the jobs that still run, or ran since the last command. */
   #beforeJobs: GitFiles | undefined;
+  /** Folders of git outside of the workspace, too. */
+  readonly #included = new Set<string>();
 
   constructor(env: ToolEnv) {
     this.#env = env;
     this.#listings = getListings(env.workspace);
+  }
+
+  /** Looks at a folder of git that commands can change, wherever it is, from now on. */
+  include(folder: string): void {
+    this.#included.add(folder);
   }
 
   /** To be called before a command is started. */
@@ -90,9 +99,10 @@ export class GitWatch {
     const moved: PutAside[] = [];
     for (const [path, file] of after) {
       // What is outside a sandboxed command cannot change: it can only lead there.
-      if (!isWithin(path, this.#env.workspace.root)) continue;
-      if (before.get(path)?.identity === file.identity) continue;
-      const why = await this.#explain(path, file);
+      if (!this.#isChangeable(path)) continue;
+      const old = before.get(path);
+      if (old?.identity === file.identity) continue;
+      const why = await this.#explain(path, file, old);
       if (why === undefined) continue;
       const about = { path: relative(this.#env.workspace.root, path), isChange: before.has(path) };
       try {
@@ -103,6 +113,10 @@ export class GitWatch {
     }
     this.#beforeJobs = hasJobs ? this.#scan(performance.now()) : undefined;
     return moved;
+  }
+
+  #isChangeable(path: string): boolean {
+    return [this.#env.workspace.root, ...this.#included].some((folder) => isWithin(path, folder));
   }
 
   /** `notBefore` as for `Listings.list`. */
@@ -131,6 +145,7 @@ export class GitWatch {
       if (folder === undefined || trees.length > MAX_FOLDERS) continue;
       for (const name of this.#linkedNames(folder)) trees.push(join(tree, name));
     }
+    for (const folder of this.#included) addRepository(found, folder);
     return found;
   }
 
@@ -168,14 +183,18 @@ export class GitWatch {
   }
 
   /** What a file has git do, in the words of the result; nothing if it is harmless. */
-  async #explain(path: string, { kind }: GitFile): Promise<string | undefined> {
+  async #explain(
+    path: string,
+    { kind, text }: GitFile,
+    old?: GitFile,
+  ): Promise<string | undefined> {
     if (kind === "hook") return "which git runs";
     if (kind === "link") return "which is a link in a folder of git";
     if (kind === "todo") {
       return hasExec(path) ? "which has git run a program (exec)" : undefined;
     }
     if (kind === "config") {
-      const keys = await this.#runningKeys(path);
+      const keys = await this.#runningKeys(text, old?.text);
       return keys.length > 0 ? `which has git run a program (${keys.join(", ")})` : undefined;
     }
     const target = new Map<string, GitFile>();
@@ -189,11 +208,22 @@ export class GitWatch {
     return undefined;
   }
 
-  async #runningKeys(path: string): Promise<string[]> {
-    const stats = readStats(path);
+  /** The keys that run something in a config, and did not with the same value before. */
+  async #runningKeys(text: string | undefined, before = ""): Promise<string[]> {
     // A link, or a pipe, is no config that git made.
-    if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return ["not a plain file"];
-    const args = ["config", "--file", path, "--no-includes", "--null", "--list"];
+    if (text === undefined) return ["not a plain file"];
+    const now = await this.#listSettings(text);
+    // What this git cannot read another one may.
+    if (now === undefined) return ["cannot be read"];
+    const running = new Set(findRunningKeys(now));
+    if (running.size === 0 || before === "") return [...running];
+    const old = new Set(((await this.#listSettings(before)) ?? []).map((one) => one.join("\n")));
+    const added = now.filter((one) => running.has(one[0]) && !old.has(one.join("\n")));
+    return [...new Set(added.map(([key]) => key))];
+  }
+
+  #listSettings(text: string): Promise<Setting[] | undefined> {
+    const args = ["config", "--file", "-", "--no-includes", "--null", "--list"];
     const env = {
       PATH: this.#env.environment["PATH"] ?? "",
       GIT_CONFIG_NOSYSTEM: "1",
@@ -201,10 +231,12 @@ export class GitWatch {
     };
     return new Promise((done) => {
       const options = { cwd: "/", env, timeout: CONFIG_TIMEOUT_MS, maxBuffer: 2 * MAX_FILE_BYTES };
-      execFile("git", args, options, (error, stdout) => {
-        // What this git cannot read another one may.
-        done(error ? ["cannot be read"] : findRunningKeys(parseSettings(stdout)));
+      const child = execFile("git", args, options, (error, stdout) => {
+        done(error ? undefined : parseSettings(stdout));
       });
+      // It may end before it has read all, and says so by its exit code.
+      child.stdin?.on("error", () => {});
+      child.stdin?.end(text, "latin1");
     });
   }
 }
@@ -279,7 +311,23 @@ function addFile(found: Map<string, GitFile>, path: string, kind: GitFile["kind"
   const target = stats.isSymbolicLink()
     ? statSync(path, { bigint: true, throwIfNoEntry: false })
     : undefined;
-  found.set(path, { kind, identity: identify(stats) + (target ? identify(target) : "") });
+  const text = kind === "config" ? readPlain(path, stats) : undefined;
+  found.set(path, {
+    kind,
+    identity: identify(stats) + (target ? identify(target) : ""),
+    ...(text !== undefined && { text }),
+  });
+}
+
+/** A config byte by byte (latin1); nothing if it is no plain file of the usual size. */
+function readPlain(path: string, stats: BigIntStats): string | undefined {
+  if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return undefined;
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    // Closed to us: then what is in it is not known.
+    return undefined;
+  }
 }
 
 function hasExec(path: string): boolean {

@@ -4,7 +4,7 @@ import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
-import type { JobTable } from "./jobs/job-table.ts";
+import { type GitView, PrivateGit } from "../git/private/private-git.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
 import { containCommand } from "../process/containment.ts";
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
@@ -13,6 +13,7 @@ import { fromSource } from "../text/provenance.ts";
 import { GitWatch } from "./git-watch.ts";
 import { moveCaches } from "../sandbox/caches.ts";
 import { protectedEntries, type PutAside, putAside } from "./quarantine.ts";
+import { isWithin } from "../sandbox/places.ts";
 import {
   noSandbox,
   type ProgramSpec,
@@ -72,14 +73,52 @@ export async function runShell(
     env: env.environment,
   };
   const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
-  const confined = await confine(env, options, sandbox, plain);
-  const program = sandbox.kind === "none" ? await containCommand(confined, args.command) : confined;
-  // A command that has all rights of the user needs no git to use them.
-  const watch = sandbox.kind === "none" ? undefined : watchGit(env);
-  if (isJob && options.jobs) {
+  const git = sandbox.kind === "bubblewrap" ? shareGit(env) : undefined;
+  let view = await git?.open();
+  try {
+    const confined = await confine(env, options, sandbox, plain, view);
+    const program =
+      sandbox.kind === "none" ? await containCommand(confined, args.command) : confined;
+    // A command that has all rights of the user needs no git to use them.
+    const watch = sandbox.kind === "none" ? undefined : watchGit(env, view);
+    if (!isJob || !options.jobs) {
+      return await runCommand({
+        env,
+        options,
+        sandbox,
+        program,
+        timeoutMs,
+        signal,
+        watch,
+        view,
+        onUpdate,
+      });
+    }
     watch?.beforeJob();
-    return startJob(options.jobs, program, args);
+    const { jobs } = options;
+    const after = git && view ? git.endLater(view) : undefined;
+    const id = await jobs.start(program, args.command, args.timeoutMs, after);
+    view = undefined;
+    return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
+  } finally {
+    await view?.end();
   }
+}
+
+interface Command {
+  env: ToolEnv;
+  options: ShellOptions;
+  sandbox: Sandbox;
+  program: ProgramSpec;
+  timeoutMs: number;
+  signal: AbortSignal;
+  watch: GitWatch | undefined;
+  view: GitView | undefined;
+  onUpdate: (progress: AgentToolResult) => void;
+}
+
+async function runCommand(command: Command): Promise<AgentToolResult> {
+  const { env, options, sandbox, program, timeoutMs, signal, watch, view, onUpdate } = command;
   const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
   const gitBefore = watch?.before();
@@ -92,11 +131,12 @@ export async function runShell(
       onOutput: (piece) => progress.add(piece),
     });
     const aside = await putAside(env, before);
+    const carried = (await view?.end()) ?? [];
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
     const notes = watch
       ? [hintAtSandbox(end, options.network ?? false), await limitTemporary(env, sandbox)]
       : [];
-    return await shellResult(env, options, end, aside, notes);
+    return await shellResult(env, options, end, aside, [...carried, ...notes]);
   } finally {
     progress.stop();
   }
@@ -105,10 +145,20 @@ export async function runShell(
 /** One for a workspace: it remembers what it saw. */
 const watches = new WeakMap<Workspace, GitWatch>();
 
-function watchGit(env: ToolEnv): GitWatch {
+function watchGit(env: ToolEnv, view: GitView | undefined): GitWatch {
   const watch = watches.get(env.workspace) ?? new GitWatch(env);
   watches.set(env.workspace, watch);
+  if (view) watch.include(view.place.commonFolder);
   return watch;
+}
+
+/** One for a workspace: commands that run at once see the same. */
+const privateGits = new WeakMap<Workspace, PrivateGit>();
+
+function shareGit(env: ToolEnv): PrivateGit {
+  const git = privateGits.get(env.workspace) ?? new PrivateGit(env);
+  privateGits.set(env.workspace, git);
+  return git;
 }
 
 function hasJobs({ jobs }: ShellOptions): boolean {
@@ -121,21 +171,13 @@ async function confine(
   options: ShellOptions,
   sandbox: Sandbox,
   program: ProgramSpec,
+  view: GitView | undefined,
 ): Promise<ProgramSpec> {
   if (sandbox === noSandbox) return program;
-  const policy = await createPolicy(env, options);
+  const policy = await createPolicy(env, options, view);
   const { temporary } = sandbox;
   const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
   return sandbox.wrap({ ...program, env: { ...caches, ...program.env } }, policy);
-}
-
-async function startJob(
-  jobs: JobTable,
-  program: ProgramSpec,
-  { command, timeoutMs }: ShellArguments,
-): Promise<AgentToolResult> {
-  const id = await jobs.start(program, command, timeoutMs);
-  return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
 }
 
 /** The first bash on the PATH that programs are given; without one `sh`, wherever it is found. */
@@ -162,15 +204,22 @@ function isExecutable(path: string): boolean {
  * to be shown can be read: it is in the spool folder, which may be in a /tmp that the
  * sandbox has another one of.
  */
-async function createPolicy(env: ToolEnv, options: ShellOptions): Promise<SandboxPolicy> {
+async function createPolicy(
+  env: ToolEnv,
+  options: ShellOptions,
+  view: GitView | undefined,
+): Promise<SandboxPolicy> {
   const { root } = env.workspace;
   const { writable = [] } = options;
   for (const folder of writable) {
     if (!existsSync(folder)) await mkdir(folder, { recursive: true });
   }
+  const places = await protectedPlaces(env);
+  const held = view ? places.filter((path) => !isWithin(path, view.place.commonFolder)) : places;
   return {
     writable: [root, ...writable],
-    readOnly: [...(await protectedPlaces(env)), env.spoolFolder],
+    readOnly: [...held, ...(view?.visible ?? []), env.spoolFolder],
+    ...(view && { shown: view.shown }),
     hidden: options.hidden ?? [],
     network: options.network ?? false,
     ...(env.temporary && { temporary: await makeTemporary(env.temporary.folder) }),

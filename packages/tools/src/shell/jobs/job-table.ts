@@ -34,6 +34,8 @@ interface Job {
   command: string;
   startedAt: number;
   program: RunningProgram;
+  /** It has ended, and so has what comes after it. */
+  settled: Promise<void>;
   stop: AbortController;
   unread: Unread;
   end?: ProgramEnd;
@@ -93,11 +95,19 @@ export class JobTable {
     this.#options = options;
   }
 
-  /** Starts a job and gives its id at once. Throws where it cannot be started. */
-  async start(program: ProgramSpec, command: string, timeoutMs?: number): Promise<string> {
+  /**
+   * Starts a job and gives its id at once. Throws where it cannot be started. `after` is called
+   * when it has ended, and does not reject.
+   */
+  async start(
+    program: ProgramSpec,
+    command: string,
+    timeoutMs?: number,
+    after?: () => Promise<void>,
+  ): Promise<string> {
     if (this.#isClosed) throw new Error("The agent has ended: no job is started any more.");
     this.#makeRoom();
-    const starting = this.#start(program, command, timeoutMs);
+    const starting = this.#start(program, command, timeoutMs, after);
     this.#starting.add(starting);
     try {
       return (await starting).id;
@@ -106,7 +116,12 @@ export class JobTable {
     }
   }
 
-  async #start(program: ProgramSpec, command: string, timeoutMs?: number): Promise<Job> {
+  async #start(
+    program: ProgramSpec,
+    command: string,
+    timeoutMs?: number,
+    after?: () => Promise<void>,
+  ): Promise<Job> {
     const { startProgram } = await import("../../process/processes.ts");
     const { clock, spoolFolder } = this.#options;
     const stop = new AbortController();
@@ -127,7 +142,8 @@ export class JobTable {
       },
     });
     const id = `job-${++this.#count}`;
-    const job: Job = { id, command, startedAt, program: running, stop, unread, wake };
+    const settled = running.ended.then(() => after?.());
+    const job: Job = { id, command, startedAt, program: running, settled, stop, unread, wake };
     this.#jobs.set(id, job);
     void running.ended.then((end) => {
       job.end = end;
@@ -165,6 +181,7 @@ export class JobTable {
   async ended(id: string): Promise<JobInfo> {
     const job = this.#get(id);
     job.end = await job.program.ended;
+    await job.settled;
     return this.#info(job);
   }
 
