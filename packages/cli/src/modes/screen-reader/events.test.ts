@@ -44,10 +44,10 @@ function ended(toolCallId: string, text: string, more: { isError?: boolean } = {
 }
 
 describe("what is written of events", () => {
-  it("R22: a wait for the next attempt is said once, and not each second", () => {
+  it("R22: a wait for the next attempt is reported once, and not each second", () => {
     const retry = { type: "retry", delayMs: 12_000, kind: "overloaded" } as const;
-    const said = render({ ...retry, attempt: 2, maxAttempts: 10, errorMessage: "It is busy." });
-    expect(said).toEqual(["Asking again in 12.0 s (3 of 10): It is busy."]);
+    const lines = render({ ...retry, attempt: 2, maxAttempts: 10, errorMessage: "It is busy." });
+    expect(lines).toEqual(["Asking again in 12.0 s (3 of 10): It is busy."]);
   });
 
   it("an error of a service is a sentence", () => {

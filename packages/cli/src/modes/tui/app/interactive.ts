@@ -25,6 +25,8 @@ import { Window } from "./window.ts";
 /** Shown until the first prompt. */
 const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
 const QUIT = "/quit";
+/** SIGCONT is delivered as soon as the program runs again. */
+const MAX_HOLD_MS = 60_000;
 
 /** The terminal that the program was started in. */
 export interface TerminalStreams {
@@ -131,6 +133,19 @@ class Program {
     };
     // Errors while a frame is drawn only arrive here.
     process.on("uncaughtException", fail);
+    let hold: NodeJS.Timeout | undefined;
+    const leaveToShell = (): void => {
+      this.#window.leaveToShell();
+      // While nothing is read, nothing else would keep the program until SIGCONT arrives.
+      hold = setTimeout(() => {}, MAX_HOLD_MS);
+      process.kill(process.pid, "SIGSTOP");
+    };
+    const returnFromShell = (): void => {
+      clearTimeout(hold);
+      this.#window.returnFromShell();
+    };
+    process.on("SIGTSTP", leaveToShell);
+    process.on("SIGCONT", returnFromShell);
     try {
       this.#window.start();
       const begun = this.#begin(prompt).catch(fail);
@@ -147,6 +162,8 @@ class Program {
       return code;
     } finally {
       restore();
+      process.removeListener("SIGTSTP", leaveToShell);
+      process.removeListener("SIGCONT", returnFromShell);
       process.removeListener("uncaughtException", fail);
       process.removeListener("exit", restore);
       signal.removeEventListener("abort", stop);

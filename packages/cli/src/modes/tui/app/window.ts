@@ -55,6 +55,7 @@ export class Window implements Ui {
   #cancelPosition: (() => void) | undefined;
   #isAway = false;
   #isLate = false;
+  #isStopped = false;
 
   constructor(options: WindowOptions) {
     this.#options = options;
@@ -175,6 +176,29 @@ export class Window implements Ui {
       if (tty.size.columns !== this.columns) this.#resize();
       else this.draw();
     }
+  }
+
+  /** Gives the terminal back to the shell, which is about to stop the program. */
+  leaveToShell(): void {
+    if (this.#isAway) return;
+    this.#stopTimers();
+    this.#isStopped = true;
+    this.#isAway = true;
+    this.#screen.finish(this.#screen.top);
+    this.#options.tty.restore();
+  }
+
+  /** Takes the terminal back from the shell, and draws all that was on the screen. */
+  returnFromShell(): void {
+    const { tty } = this.#options;
+    if (this.#isStopped) {
+      this.#isStopped = false;
+      this.#isAway = false;
+      tty.takeOver();
+    } else if (this.#isAway) return;
+    else tty.retake();
+    // The shell may have written anything, anywhere, and the size may be another.
+    this.#resize();
   }
 
   /** Draws one frame for many changes. */

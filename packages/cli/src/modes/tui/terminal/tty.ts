@@ -87,6 +87,15 @@ export class Tty {
     this.#output.write(BRACKETED_PASTE.on + CLEAR_KEYS.on);
   }
 
+  /** Takes the terminal over again after the shell has used it, without a `restore` before. */
+  retake(): void {
+    if (!this.#isRaw) return;
+    // Node does nothing about a mode that it takes to be set.
+    this.#input.setRawMode?.(false);
+    this.#isRaw = false;
+    this.takeOver();
+  }
+
   restore(): void {
     if (!this.#isRaw) return;
     this.#isRaw = false;
