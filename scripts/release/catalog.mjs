@@ -108,9 +108,14 @@ export function catalogSource(folder) {
       ({ id }) => !LEFT_OUT.test(id),
     );
     const corrected = entries.map((entry) => {
+      const { contextWindow, maxTokens } = entry;
       if (service === "openai") return { ...entry, contextWindow: fullWindow(entry, routed) };
-      if (service !== "openrouter" || !isMadeUp(entry.maxTokens, entry.contextWindow)) return entry;
-      return { ...entry, maxTokens: makerLimit(entry, facts) };
+      if (service === "openrouter" && isMadeUp(maxTokens, contextWindow)) {
+        return { ...entry, maxTokens: makerLimit(entry, facts) };
+      }
+      // No model can say more than it can hold.
+      const isTooMuch = (maxTokens ?? 0) > (contextWindow ?? Infinity);
+      return isTooMuch ? { ...entry, maxTokens: contextWindow } : entry;
     });
     return section(service, api, corrected);
   });

@@ -84,11 +84,13 @@ function compareFacts(model, entry, source, report) {
     );
   }
   if (maxTokens !== entry.maxTokens) {
+    const isTooMuch = (entry.maxTokens ?? 0) > (entry.contextWindow ?? Infinity);
+    const filledIn = "the source has what it fills in where OpenRouter gives none";
     const reason = isMadeUp(entry.maxTokens, entry.contextWindow)
-      ? maxTokens === undefined
-        ? "the source has what it fills in where OpenRouter gives none; not known"
-        : "the source has what it fills in where OpenRouter gives none; this is the maker's"
-      : undefined;
+      ? `${filledIn}; ${maxTokens === undefined ? "not known" : "this is the maker's"}`
+      : isTooMuch && maxTokens === contextWindow
+        ? "the source has more than the window"
+        : undefined;
     report(`output limit ${maxTokens}; the source has ${entry.maxTokens}`, reason);
   }
   for (const rate of /** @type {const} */ (["input", "output", "cacheRead", "cacheWrite"])) {

@@ -71,6 +71,9 @@ describe("catalog", () => {
       for (const count of [contextWindow, maxTokens]) {
         if (count !== undefined) expect(Number.isSafeInteger(count) && count > 0, id).toBe(true);
       }
+      if (maxTokens !== undefined && contextWindow !== undefined) {
+        expect(maxTokens, `${provider}/${id}`).toBeLessThanOrEqual(contextWindow);
+      }
       if (input) expect(input, id).toContain("text");
       const { tiers = [], ...base } = price ?? {};
       for (const rates of [base, ...tiers]) {

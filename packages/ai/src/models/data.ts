@@ -113,7 +113,7 @@ labs-devstral-small-2512|Devstral Small 2|256k|256k|ti
 labs-leanstral-1-5-1|Leanstral 1.5|256K|128k|tir/nh
 magistral-medium-latest|Magistral Medium|256K|16K|tir/nh|2,5,0.2
 ministral-14b-2512|Ministral 3 14B|256K|256K|ti|0.2,0.2,0.02
-ministral-3b-2512|Ministral 3 3B|128K|256K|ti|0.1,0.1,0.01
+ministral-3b-2512|Ministral 3 3B|128K|128K|ti|0.1,0.1,0.01
 ministral-3b-latest|Ministral 3B|128K|128k|ti|0.1,0.1,0.01
 ministral-8b-2512|Ministral 3 8B|256K|256K|ti|0.15,0.15,0.015
 ministral-8b-latest|Ministral 8B|256K|128k|ti|0.15,0.15,0.015
@@ -273,7 +273,7 @@ stepfun-ai/Step-3.5-Flash|Step 3.5 Flash|256K|256k|tr|0.1,0.3
 stepfun-ai/Step-3.7-Flash|Step 3.7 Flash|256K|256k|tir/lmh|0.2,1.15
 tencent/Hy3||256K|128k|tr/nlh|0.14,0.58
 tencent/Hy4-preview|Hy4 preview|1000k|64k|tr/nh|0.834,2.501
-thinkingmachines/Inkling-Small|Inkling Small|512K|1024K|tir|0.5,1.2
+thinkingmachines/Inkling-Small|Inkling Small|512K|512K|tir|0.5,1.2
 thinkingmachines/Inkling||1024K|1024K|tir/lmh|1,4.05
 zai-org/GLM-4.5-Air||128K|96K|tr|0.13,0.85
 zai-org/GLM-4.5V||64K|16K|tir|0.6,1.8

@@ -1,4 +1,13 @@
 export { catalog, CATALOG_DATE, CATALOG_SOURCES } from "./catalog.ts";
 export * from "./find.ts";
 export * from "./service-models.ts";
-export * from "./user-models.ts";
+export {
+  mergeModels,
+  parseUserModels,
+  type UserModel,
+  type UserModels,
+  UserModelsError,
+  type UserService,
+  userServices,
+} from "./user-models.ts";
+export * from "./model-facts.ts";

@@ -136,13 +136,13 @@ function atService(model: Model, service: UserService | undefined, own: Partial<
   };
 }
 
-type Report = (path: string, problem: string) => void;
+export type Report = (path: string, problem: string) => void;
 /** Looks at a value and reports what is wrong with it. */
-type Check = (value: unknown, path: string, report: Report) => void;
+export type Check = (value: unknown, path: string, report: Report) => void;
 /** A check for each key that is allowed. */
-type Shape<T> = { readonly [K in keyof Required<T>]: Check };
+export type Shape<T> = { readonly [K in keyof Required<T>]: Check };
 
-function must(fits: (value: unknown) => boolean, allowed: string): Check {
+export function must(fits: (value: unknown) => boolean, allowed: string): Check {
   return (value, path, report) => {
     if (!fits(value)) report(path, `is ${shown(value)}, but must be ${allowed}`);
   };
@@ -158,7 +158,7 @@ const checkAmong = (...values: readonly string[]): Check =>
 const TEXT = must((value) => isString(value) && value.trim() !== "", "a text that is not empty");
 const YES_OR_NO = must((value) => typeof value === "boolean", "true or false");
 const HEADER = must(isString, "a text");
-const LIST = must(Array.isArray, "a list");
+export const LIST: Check = must(Array.isArray, "a list");
 const OBJECT = must(isRecord, "an object");
 const TOKENS = must(
   (value) => Number.isSafeInteger(value) && Number(value) > 0,
@@ -216,7 +216,7 @@ const TIERS: Check = (value, path, report) => {
 };
 const PRICE: Shape<ModelPrice> = { ...RATES, tiers: TIERS };
 
-const MODEL: Shape<Model> = {
+export const MODEL: Shape<Model> = {
   id: TEXT,
   name: TEXT,
   api: TEXT,
@@ -247,7 +247,7 @@ const SERVICE: Shape<UserService> = {
 };
 
 /** An object whose every key is allowed and fits; what is wrong goes to `report`. */
-function checkFields(
+export function checkFields(
   value: unknown,
   path: string,
   shape: Readonly<Record<string, Check>>,

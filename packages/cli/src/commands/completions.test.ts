@@ -38,7 +38,10 @@ describe("the end of a command line", () => {
     ["--output=st", ["--output=stream-json"]],
     ["-p --thinking=", LEVELS.map((level) => `--thinking=${level}`)],
     ["-p 'do it' --mo", ["--model", "--mode"]],
-    ["models --", ["--json", "--all", "--config", "--trust", "--cwd", "--help", "--version"]],
+    [
+      "models --",
+      ["--json", "--all", "--refresh", "--config", "--trust", "--cwd", "--help", "--version"],
+    ],
     ["--cwd models --js", []],
     ["login an", ["anthropic"]],
     ["completions ", ["bash", "zsh", "fish"]],

@@ -1,7 +1,5 @@
 import { errorMessage, type Model } from "@gyre/ai";
 import {
-  catalog,
-  CATALOG_DATE,
   listServiceModels,
   mergeModels,
   parseUserModels,
@@ -14,6 +12,8 @@ import { findService, resolveService, type ServicePreset, SERVICES } from "@gyre
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
+import { refreshFacts } from "../models/refresh-facts.ts";
+import { knownModels } from "../models/stored-facts.ts";
 import { findKeyPlaces, type KeyPlace } from "../models/service-places.ts";
 import type { Settings } from "../settings/settings.ts";
 import { oneLine } from "../settings/problem.ts";
@@ -31,7 +31,7 @@ const UNKNOWN = "-";
 
 /** What `runModels` takes from elsewhere; all of it for tests. */
 export interface ModelsParts {
-  settings?: Pick<Settings, "models">;
+  settings?: Pick<Settings, "models" | "catalogUrl" | "catalogHash">;
   keys?: Pick<KeyStore, "list" | "get">;
   fetch?: typeof fetch;
   /** Fires when a local server has had its time. */
@@ -65,7 +65,8 @@ interface Group {
 
 /**
  * `gyre models [PART OF A NAME]`: those of the services that have a key, and of local
- * servers that answer; with `--all` the others as well. Ends with 1 if there are none.
+ * servers that answer; with `--all` the others as well. With `--refresh` it first fetches newer facts,
+ * and ends where that fails. Ends with 1 if there are none.
  */
 export async function runModels(
   args: readonly string[],
@@ -74,13 +75,19 @@ export async function runModels(
   parts: ModelsParts = {},
 ): Promise<number> {
   const settings = parts.settings ?? (await readSettings(values, io));
+  if (values.refresh) {
+    const { date, models } = await refreshFacts(io, { settings });
+    io.stderr.write(`Facts of ${models.length} models, of ${date}, are stored.\n`);
+  }
   const user = readUserModels(settings.models);
   const own = user ? userServices(user) : [];
   const keys = parts.keys ?? createKeyStore({ env: io.env });
   const { places, error } = await findKeyPlaces(io.env, keys, [...SERVICES, ...own]);
   if (error) io.stderr.write(`gyre: ${error.message}\n`);
   const local = await localModels(io, keys, own, parts);
-  const known = user ? mergeModels(catalog(), user) : catalog();
+  const facts = knownModels(io.env);
+  if (facts.problem !== undefined) io.stderr.write(`gyre: ${facts.problem}\n`);
+  const known = user ? mergeModels(facts.models, user) : facts.models;
   // Of the same model, what is said last counts.
   const models = [
     ...new Map([...local, ...known].map((model) => [modelValue(model), model])).values(),
@@ -102,7 +109,7 @@ export async function runModels(
     const more =
       hidden > 0 ? ` ${hidden} more, of services without a key, with: gyre models --all.` : "";
     io.stderr.write(
-      `\nWindow in tokens; US dollars for a million tokens, in / out, as known on ${CATALOG_DATE}.${more}\n`,
+      `\nWindow in tokens; US dollars for a million tokens, in / out, as known on ${facts.date}.${more}\n`,
     );
   }
   return EXIT.done;

@@ -199,6 +199,7 @@ export const OPTIONS = {
   },
   json: { type: "boolean", about: "print JSON" },
   all: { type: "boolean", about: "show all" },
+  refresh: { type: "boolean", about: "first get the facts that catalogUrl of the settings names" },
   fast: { type: "boolean", about: "without delays" },
   keep: { type: "boolean", about: "leave the project's folder in place" },
   command: {
@@ -290,7 +291,7 @@ export const COMMANDS = {
   models: {
     about: "list models, those that are usable first",
     takes: "[PART OF A NAME]",
-    options: ["json", "all", "config", "trust", "cwd"],
+    options: ["json", "all", "refresh", "config", "trust", "cwd"],
     abouts: { all: "also those of services without a key" },
   },
   sessions: {

@@ -39,11 +39,14 @@ export async function openModels({
   fetch: given,
 }: ModelsOptions): Promise<Models> {
   const own = settings.models;
-  const { catalog, createCatalog, mergeModels, parseUserModels, userServices } =
+  const { createCatalog, mergeModels, parseUserModels, userServices } =
     await import("@gyre/ai/models");
+  const { knownModels } = await import("./stored-facts.ts");
+  // Where facts that were fetched cannot be used, those that are built in are: `gyre models` reports it.
+  const known = knownModels(env).models;
   const user = own === undefined ? undefined : parseUserModels(own, SOURCE);
   const services = user ? userServices(user) : [];
-  const all = createCatalog(user ? mergeModels(catalog(), user) : catalog());
+  const all = createCatalog(user ? mergeModels(known, user) : known);
   const keys = createKeyStore({ env });
   const find = async (name: string): Promise<Model> => named(name, (wanted) => all.find(wanted));
   const base = given ?? (await proxiedFetch(env)) ?? httpFetch;

@@ -58,6 +58,10 @@ export interface Settings {
   log?: string;
   /** Models and services of one's own, as in docs/models.md. */
   models?: Readonly<Record<string, unknown>>;
+  /** Where `gyre models --refresh` gets facts of models from. */
+  catalogUrl?: string;
+  /** The SHA-256 of those facts, in hex. */
+  catalogHash?: string;
   /** Servers of the Model Context Protocol by name, as in docs/mcp.md. */
   mcp?: Readonly<Record<string, unknown>>;
   /** Modules to load: files, or packages as places in a `node_modules`; absolute once loaded. */

@@ -259,6 +259,11 @@ const ownLimit: ProjectRule<number> = {
   allows: (value, users) => users === undefined || value <= users,
 };
 
+const usersOwnFacts: ProjectRule<string> = {
+  why: "Which facts of models hold for all of your projects is for you to say.",
+  allows: () => false,
+};
+
 /**
  * Every setting, once: what is checked, read from variables and options, described in the JSON
  * Schema and listed in docs/configuration.md is all made from this, or held against it.
@@ -497,6 +502,20 @@ export const SETTINGS: {
       // Decided part by part in settings-models.ts.
       allows: () => true,
     },
+  },
+  catalogUrl: {
+    kind: TEXT,
+    about: "Where gyre models --refresh gets facts of models from.",
+    otherwise: "nowhere",
+    env: "GYRE_CATALOG_URL",
+    project: usersOwnFacts,
+  },
+  catalogHash: {
+    kind: TEXT,
+    about: "The SHA-256 of the facts at catalogUrl, in hex.",
+    otherwise: "what is behind # in catalogUrl",
+    env: "GYRE_CATALOG_HASH",
+    project: usersOwnFacts,
   },
   mcp: {
     kind: SERVERS,
