@@ -9,7 +9,7 @@ import { inTemporaryFolder } from "../shared/temporary.mjs";
 import { listPackages } from "../shared/workspace.mjs";
 
 /** Ours and all that they bring along. */
-const MAX_INSTALLED = 8;
+const MAX_INSTALLED = 4;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const consumer = fileURLToPath(new URL("consumer/", import.meta.url));
@@ -70,6 +70,83 @@ async function compile(folder, moduleResolution) {
   return { problems: code === 0 ? [] : [output] };
 }
 
+/** Compilers that users have, each under a name of its own beside the others. */
+const COMPILERS = { "typescript-5": "5.9.3", "typescript-6": "6.0.3", "typescript-7": "7.0.2" };
+/** How people write the parameters of a tool, with the library for it. */
+const SCHEMAS = {
+  json: {
+    from: "",
+    parameters: `{ type: "object", properties: { city: { type: "string" }, unit: { enum: ["c", "f"] } }, required: ["city"] }`,
+  },
+  zod: {
+    from: `import * as z from "zod";`,
+    parameters: `z.object({ city: z.string(), unit: z.enum(["c", "f"]).optional() })`,
+  },
+  typebox: {
+    from: `import { Type } from "typebox";`,
+    parameters: `Type.Object({ city: Type.String(), unit: Type.Optional(Type.Enum(["c", "f"])) })`,
+  },
+};
+/** For one tool and an agent. Seconds depend on the machine, and are shown only. */
+const MAX_INSTANTIATIONS = 20_000;
+
+/**
+ * What a program with one tool costs its compiler.
+ *
+ * @param {string} folder
+ */
+async function measureTypes(folder) {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const compilers = Object.entries(COMPILERS).map(([name, at]) => `${name}@npm:typescript@${at}`);
+  const libraries = [`zod@${devDependencies["zod"]}`];
+  const args = ["install", "--no-audit", "--no-fund", ...compilers, ...libraries];
+  await mustRun("npm", args, { cwd: folder });
+  const problems = [];
+  const figures = [];
+  for (const [name, { from, parameters }] of Object.entries(SCHEMAS)) {
+    writeFileSync(
+      join(folder, "cost.ts"),
+      `${from}
+import { Agent, defineTool } from "@gyre/agent";
+const weather = defineTool({
+  name: "weather",
+  description: "The weather of a city.",
+  parameters: ${parameters},
+  execute: ({ city, unit }) => {
+    const asked: { city: string; unit: "c" | "f" | undefined } = { city, unit };
+    return asked.city;
+  },
+});
+export const agent: Agent = new Agent({ initialState: { tools: [weather] } });
+`,
+    );
+    writeJson(join(folder, "tsconfig.json"), {
+      compilerOptions: {
+        target: "es2022",
+        lib: ["es2023", "dom"],
+        types: [],
+        module: "nodenext",
+        strict: true,
+        skipLibCheck: true,
+        noEmit: true,
+      },
+      files: ["cost.ts"],
+    });
+    for (const compiler of Object.keys(COMPILERS)) {
+      const tsc = join(folder, "node_modules", compiler, "bin/tsc");
+      const given = [tsc, "-p", ".", "--extendedDiagnostics"];
+      const { code, output } = await run(process.execPath, given, { cwd: folder });
+      const count = Number(/Instantiations:\s+(\d+)/.exec(output)?.[1]);
+      const seconds = /Check time:\s+([\d.]+)s/.exec(output)?.[1];
+      const figure = `${name}, ${compiler}: ${count} of at most ${MAX_INSTANTIATIONS} instantiations, ${seconds} s`;
+      figures.push(figure);
+      if (code !== 0) problems.push(`${name}, ${compiler}: ${output}`);
+      else if (!(count <= MAX_INSTANTIATIONS)) problems.push(`too many: ${figure}`);
+    }
+  }
+  return { problems, figures };
+}
+
 /**
  * The program alone, in a folder of its own: it brings all that it needs along. Key and
  * address come from the environment; the service is on loopback.
@@ -127,6 +204,7 @@ const ok = await inTemporaryFolder((folder) =>
       { name: "run", check: () => walk(folder) },
       { name: "nodenext", check: () => compile(folder, "nodenext") },
       { name: "bundler", check: () => compile(folder, "bundler") },
+      { name: "type cost", check: () => measureTypes(folder) },
     ],
     (line) => console.log(line),
   ),

@@ -1,5 +1,5 @@
 import { type } from "arktype";
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import type { Tool } from "../messages/messages.ts";
@@ -89,6 +89,59 @@ describe("InferArguments", () => {
     expectTypeOf<InferArguments<typeof typebox>>().toEqualTypeOf<{
       path: string;
       limit?: number;
+    }>();
+  });
+
+  it("is what typebox itself works out", () => {
+    const all = Type.Object({
+      text: Type.String(),
+      count: Type.Integer(),
+      size: Type.Number(),
+      on: Type.Boolean(),
+      nothing: Type.Null(),
+      word: Type.Literal("yes"),
+      either: Type.Union([Type.Literal("a"), Type.Number(), Type.Null()]),
+      mode: Type.Enum(["read", "write"]),
+      list: Type.Array(Type.Object({ deep: Type.Optional(Type.String()) })),
+      pair: Type.Tuple([Type.String(), Type.Number()]),
+      byName: Type.Record(Type.String(), Type.Number()),
+      both: Type.Intersect([Type.Object({ x: Type.Number() }), Type.Object({ y: Type.Number() })]),
+      own: Type.Unsafe<{ mine: true }>({}),
+      some: Type.Partial(Type.Object({ x: Type.Number() })),
+      picked: Type.Pick(Type.Object({ x: Type.Number(), y: Type.Number() }), ["x"]),
+      missing: Type.Optional(Type.Array(Type.String())),
+    });
+    expectTypeOf<InferArguments<typeof all>>().toEqualTypeOf<Static<typeof all>>();
+  });
+
+  it("is what a nested JSON Schema describes", () => {
+    const nested = {
+      type: "object",
+      properties: {
+        place: {
+          type: ["object", "null"],
+          properties: { city: { const: "Bern" }, zip: { type: "string" } },
+          required: ["city"],
+        },
+        either: { anyOf: [{ type: "string" }, { type: "array", items: { type: "number" } }] },
+        one: { oneOf: [{ enum: [1, 2] }, { type: "boolean" }] },
+        both: { allOf: [{ properties: { x: { type: "number" } }, required: ["x"] }, {}] },
+        pair: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }] },
+        byName: { type: "object", additionalProperties: { type: "number" } },
+        open: { type: "object" },
+        any: {},
+      },
+      required: ["place", "either", "one", "both", "pair", "byName", "open"],
+    } as const;
+    expectTypeOf<InferArguments<typeof nested>>().toEqualTypeOf<{
+      place: { city: "Bern"; zip?: string } | null;
+      either: string | number[];
+      one: 1 | 2 | boolean;
+      both: { x: number };
+      pair: [string, number];
+      byName: Record<string, number>;
+      open: Record<string, unknown>;
+      any?: unknown;
     }>();
   });
 

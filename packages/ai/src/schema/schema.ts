@@ -4,8 +4,7 @@ import type {
   StandardSchemaV1,
   StandardTypedV1,
 } from "@standard-schema/spec";
-import type { Static } from "typebox";
-import type { XStatic } from "typebox/schema";
+import type { InferJson } from "./infer.ts";
 
 /** A JSON Schema as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -22,17 +21,15 @@ export type StandardSchema = StandardSchemaV1 & StandardJSONSchemaV1;
 export type AnySchema = JsonSchema | TypeboxSchema | StandardSchema;
 
 /**
- * The type of arguments that a schema lets through: a Standard Schema's output,
- * typebox's static type, or what a JSON Schema written `as const` describes. A
+ * The type of arguments that a schema lets through: a Standard Schema's output, or what a
+ * schema of typebox and a JSON Schema written `as const` describe. A
  * schema of which nothing more is known gives `Record<string, unknown>`.
  */
 export type InferArguments<S extends AnySchema> = [JsonSchema] extends [S]
   ? Record<string, unknown>
   : S extends StandardTypedV1
     ? StandardTypedV1.InferOutput<S>
-    : S extends TypeboxSchema
-      ? Static<S>
-      : XStatic<S>;
+    : InferJson<S>;
 
 const JSON_SCHEMA_TARGET = "draft-2020-12";
 
