@@ -22,7 +22,8 @@ const options: AgentOptions = {
 
 const first = new Agent({
   ...options,
-  initialState: { model: model.model, tools: [remove] },
+  model: model.model,
+  tools: [remove],
 });
 const asked = await first.prompt("Remove old.txt and thesis.txt.");
 console.log(asked?.stop);
@@ -35,7 +36,9 @@ const kept = JSON.stringify({ messages: first.state.messages, pending: first.sta
 
 const second = new Agent({
   ...options,
-  initialState: { model: model.model, tools: [remove], ...JSON.parse(kept) },
+  model: model.model,
+  tools: [remove],
+  ...JSON.parse(kept),
 });
 const end = await second.continue({
   decisions: { call_1: { type: "approve" }, call_2: { type: "deny", reason: "I need that one." } },

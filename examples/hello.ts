@@ -13,7 +13,7 @@ const add = defineTool({
   execute: ({ a, b }) => String(a + b),
 });
 const model = scriptedModel([call("add", { a: 19, b: 23 }), "It is 42."]);
-const agent = new Agent({ protocol: model, initialState: { model: model.model, tools: [add] } });
+const agent = new Agent({ protocol: model, model: model.model, tools: [add] });
 agent.subscribe((event) => {
   if (event.type === "tool_execution_end") console.log(event.toolName, event.result.content);
 });

@@ -60,7 +60,8 @@ const model = scriptedModel([
 ]);
 const agent = new Agent({
   protocol: model,
-  initialState: { model: model.model, tools: tools.registry.list() },
+  model: model.model,
+  tools: tools.registry.list(),
 });
 agent.subscribe((event) => {
   if (event.type !== "tool_execution_end") return;

@@ -21,7 +21,7 @@ const model = scriptedModel([
   "I have read page 1.",
   "Good bye.",
 ]);
-const agent = new Agent({ protocol: model, initialState: { model: model.model, tools: [visit] } });
+const agent = new Agent({ protocol: model, model: model.model, tools: [visit] });
 agent.followUp("Then say good bye.");
 await agent.prompt("Read the pages 1 to 3.");
 

@@ -49,7 +49,7 @@ const model = scriptedModel([
   call("bill", { things: ["tea", "cake"] }),
   "Tea and cake are 8.",
 ]);
-const agent = new Agent({ protocol: model, initialState: { model: model.model, tools } });
+const agent = new Agent({ protocol: model, model: model.model, tools });
 agent.subscribe((event) => {
   if (event.type === "tool_execution_start") console.log(`> ${event.toolName}`, event.args);
   if (event.type === "tool_execution_update") console.log("  ...", event.partialResult.content);

@@ -9,7 +9,7 @@ const model = scriptedModel([
   call("final_answer", { name: "Ada Lovelace", born: "in winter" }),
   call("final_answer", { name: "Ada Lovelace", born: "1815" }),
 ]);
-const agent = new Agent({ protocol: model, initialState: { model: model.model } });
+const agent = new Agent({ protocol: model, model: model.model });
 const run = agent.run("Who wrote the first program, and when was she born?", { output: person });
 for await (const event of run) {
   if (event.type === "tool_execution_end") console.log(event.result.content);

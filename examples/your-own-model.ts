@@ -36,7 +36,7 @@ function lastText(messages: readonly Message[]): string {
   return typeof last?.content === "string" ? last.content : "";
 }
 
-const agent = new Agent({ streamFn: stream, initialState: { model: parrot } });
+const agent = new Agent({ streamFn: stream, model: parrot });
 agent.subscribe((event) => {
   if (event.type !== "message_update") return;
   const { assistantMessageEvent: update } = event;

@@ -28,7 +28,7 @@ const host: SessionHost = {
 };
 
 function session(id: string): HostedSession {
-  const agent = new Agent({ protocol, initialState: { model }, steering: "redirect" });
+  const agent = new Agent({ protocol, model, steering: "redirect" });
   return { id, agent, close: async () => agent.abort() };
 }
 

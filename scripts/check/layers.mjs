@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, existsSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { readModule } from "./imports.mjs";
 import { listPackages, packageName } from "../shared/workspace.mjs";
 
@@ -41,6 +41,9 @@ const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
 /** An entry point whose file stands in the folder `node` is for Node, whatever its name. */
 const NODE_FILE = /^\.\/(?:src|dist)\/node\//;
 
+/** What a browser room has for Node, by name. `agent` has the one file that loads model services. */
+const NODE_FILES = { agent: ["model-access.ts"] };
+
 /** These know streams and helpers, never a provider. */
 const WITHOUT_PROVIDERS = ["agent", "protocol"];
 
@@ -71,6 +74,16 @@ function checkPackage(root, at, packages) {
   const imported = new Set();
   if (ARROWS[at.room] === undefined) {
     problems.push(`packages/${at.room}: scripts/check/layers.mjs has no arrows for this room`);
+  }
+  for (const [room, allowed] of Object.entries(NODE_FILES)) {
+    if (room !== at.room) continue;
+    for (const file of listSources(join(at.folder, "src", "node"))) {
+      if (!allowed.includes(basename(file))) {
+        problems.push(
+          `${relative(root, file)}: packages/${room} has only ${allowed.join(", ")} for Node`,
+        );
+      }
+    }
   }
   for (const file of listSources(join(at.folder, "src"))) {
     const { imports, nodeGlobals } = readModule(readFileSync(file, "utf8"), file);
@@ -142,6 +155,13 @@ function checkImport({ specifier, typeOnly }, file, inBrowser, at, packages) {
     return undefined;
   }
   const name = packageName(specifier);
+  if (specifier.startsWith("#")) {
+    const target = at.manifest.imports?.[specifier]?.default;
+    if (target === undefined || (inBrowser && isForNode(target))) {
+      return `imports ${specifier}, which packages/${at.room}/package.json does not have for browsers`;
+    }
+    return undefined;
+  }
   if (isBuiltin(specifier) || name === "node") {
     return inBrowser ? `imports ${specifier} of Node in code for browsers` : undefined;
   }

@@ -36,7 +36,7 @@ export async function serveWire(origin) {
   let made = 0;
   const sessions = new SessionService({
     create: async () => {
-      const agent = new Agent({ protocol: scripted, initialState: { model } });
+      const agent = new Agent({ protocol: scripted, model });
       return { id: `s_${++made}`, agent, close: async () => agent.abort() };
     },
     open: async () => undefined,

@@ -7,7 +7,7 @@ import { rolldown } from "rolldown";
  *
  * @param {string} entry a path, or the text of a module
  * @param {string} root where packages are looked up
- * @returns {Promise<{ fileName: string, code: string }[]>} the first one is the entry
+ * @returns {Promise<{ fileName: string, code: string, imports: string[] }[]>} the first one is the entry
  */
 export async function bundleForBrowser(entry, root) {
   const name = "gyre-entry.mjs";
@@ -37,7 +37,7 @@ export async function bundleForBrowser(entry, root) {
       .flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports])
       .filter((specifier) => !own.has(specifier));
     if (foreign.length > 0) throw new Error(`not for browsers: imports ${foreign.join(", ")}`);
-    return chunks.map(({ fileName, code }) => ({ fileName, code }));
+    return chunks.map(({ fileName, code, imports }) => ({ fileName, code, imports }));
   } finally {
     await bundle.close();
   }

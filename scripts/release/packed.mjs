@@ -117,7 +117,7 @@ const weather = defineTool({
     return asked.city;
   },
 });
-export const agent: Agent = new Agent({ initialState: { tools: [weather] } });
+export const agent: Agent = new Agent({ tools: [weather] });
 `,
     );
     writeJson(join(folder, "tsconfig.json"), {

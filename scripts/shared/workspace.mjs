@@ -8,7 +8,7 @@ import { join } from "node:path";
  * @typedef {{
  *   name: string, version?: string, private?: boolean, type?: string, license?: string,
  *   engines?: { node?: string }, files?: string[], bin?: unknown,
- *   bundled?: boolean, exports?: Record<string, unknown>, scripts?: Record<string, string>,
+ *   bundled?: boolean, exports?: Record<string, unknown>, imports?: Record<string, { default?: unknown }>, scripts?: Record<string, string>,
  *   dependencies?: Versions, devDependencies?: Versions,
  *   optionalDependencies?: Versions, peerDependencies?: Versions,
  * }} Manifest

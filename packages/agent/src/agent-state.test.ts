@@ -51,7 +51,8 @@ describe("EventState", () => {
     ]);
     const agent = new Agent({
       protocol: script,
-      initialState: { model: script.model, tools: [tool("ok"), tool("ask")] },
+      model: script.model,
+      tools: [tool("ok"), tool("ask")],
       context: {},
       middleware: [
         {

@@ -42,8 +42,8 @@ function make(
     protocol: model,
     clock,
     onError: (error, where) => void errors.push([String(error), where]),
+    model: model.model,
     ...options,
-    initialState: { model: model.model, ...options.initialState },
   });
   const recorder = new Recorder();
   agent.subscribe((event) => recorder.sink(event));
@@ -77,7 +77,10 @@ describe("a new agent", () => {
     const messages = [user("Old")];
     freeze(messages);
     const { agent, model } = make(["Hello"], {
-      initialState: { systemPrompt: "S", thinkingLevel: "high", tools: [tool("x")], messages },
+      instructions: "S",
+      thinkingLevel: "high",
+      tools: [tool("x")],
+      messages,
     });
     await agent.prompt("Hi");
     const [request] = model.calls;
@@ -94,10 +97,10 @@ describe("a new agent", () => {
   it("R5: without a model, or a way to one, prompt rejects and says what to do", async () => {
     await expect(new Agent().prompt("Hi")).rejects.toThrow(/setModel/);
     const { model } = scriptedModel([]);
-    const agent = new Agent({ initialState: { model } });
-    await expect(agent.prompt("Hi")).rejects.toThrow(/No way to a model/);
+    const agent = new Agent({ model: "anthropic/claude-sonnet-0", protocol: scriptedModel([]) });
+    await expect(agent.prompt("Hi")).rejects.toThrow(/No model fits "anthropic\/claude-sonnet-0"/);
     expect(agent.isRunning).toBe(false);
-    expect(() => agent.run("Hi")).not.toThrow();
+    expect(() => new Agent({ model }).run("Hi")).not.toThrow();
   });
 
   it("R5: run() without a way to a model gives a run that fails, and no unhandled rejection", async () => {
@@ -296,7 +299,7 @@ describe("R20: one run at a time", () => {
       },
     });
     const { model } = make();
-    const without = new Agent({ protocol: model, initialState: { model: model.model } });
+    const without = new Agent({ protocol: model, model: model.model });
     for (const agent of [worse.agent, without]) {
       agent.subscribe((event) => {
         if (event.type === "agent_start") throw new Error("bad");
@@ -375,7 +378,8 @@ describe("R20: one run at a time", () => {
 
   it("R20: reset forgets messages, queues, usage and the error; model, tools and prompt stay", async () => {
     const { agent } = make([fail("Bad", { kind: "bad_request" })], {
-      initialState: { systemPrompt: "S", tools: [tool("x")] },
+      instructions: "S",
+      tools: [tool("x")],
     });
     await agent.prompt("Hi");
     agent.steer("S");
@@ -449,12 +453,10 @@ describe("R19: continue", () => {
   });
 
   it("R16: what was drained for a run that could not start is still queued", async () => {
-    const { model } = scriptedModel([]);
-    const answered = { ...(await prepared()), initialState: { model } };
-    const agent = new Agent(answered);
-    agent.replaceMessages(answered.messages);
+    const protocol = scriptedModel([]);
+    const agent = new Agent({ ...(await prepared()), protocol, model: "no/such-model" });
     agent.steer("S");
-    await expect(agent.continue()).rejects.toThrow(/No way to a model/);
+    await expect(agent.continue()).rejects.toThrow(/No model fits/);
     expect(queued(agent, "steering")).toEqual(["S"]);
   });
 
@@ -476,7 +478,7 @@ describe("R19: continue", () => {
   it("R19: calls that a crash left are answered in place, also in the state", async () => {
     const orphan = (await withCall()).slice(0, 2);
     const { agent, model } = make(["Ok"], {
-      initialState: { messages: [...orphan, user("And?")] },
+      messages: [...orphan, user("And?")],
     });
     await agent.continue();
     expect(agent.state.messages.map((m) => m.role)).toEqual([
@@ -490,7 +492,7 @@ describe("R19: continue", () => {
   });
 
   async function withCall(): Promise<readonly AgentMessage[]> {
-    const { agent } = make([call("x"), "Done"], { initialState: { tools: [tool("x")] } });
+    const { agent } = make([call("x"), "Done"], { tools: [tool("x")] });
     await agent.prompt("Hi");
     return agent.state.messages;
   }
@@ -604,12 +606,10 @@ describe("queues", () => {
 
   it("R16: what waited when it was saved waits again, under its id, which no other gets", async () => {
     const { agent, recorder } = make(["Ok", "Ok"], {
-      initialState: {
-        queued: {
-          steering: [{ id: "steering-4", message: user("S") }],
-          followUp: [{ id: "followUp-2", message: user("F") }],
-          made: 7,
-        },
+      queued: {
+        steering: [{ id: "steering-4", message: user("S") }],
+        followUp: [{ id: "followUp-2", message: user("F") }],
+        made: 7,
       },
     });
     expect(queued(agent, "steering")).toEqual(["S"]);
@@ -794,7 +794,7 @@ describe("R21: the signal of one run", () => {
       controller.abort();
       return signal.aborted ? "heard" : "deaf";
     });
-    const { agent, model } = make([callAll(["slow", "slow"])], { initialState: { tools: [slow] } });
+    const { agent, model } = make([callAll(["slow", "slow"])], { tools: [slow] });
     const end = await agent.prompt("Hi", { signal: controller.signal });
     expect([end.stop, model.requests]).toEqual(["aborted", 1]);
     expect(agent.state.error).toBe("Aborted.");
@@ -874,7 +874,8 @@ describe("R21: abort", () => {
     );
     const agent = new Agent({
       protocol: model,
-      initialState: { model: model.model, tools: [tool("x", (args) => JSON.stringify(args))] },
+      model: model.model,
+      tools: [tool("x", (args) => JSON.stringify(args))],
     });
     let fired = 0;
     const again = (): void => {
@@ -904,7 +905,7 @@ describe("R21: abort", () => {
       yield { type: "done", reason: "stop", message: partial };
     }
     const streamFn = (() => endless()) as unknown as StreamFn;
-    const agent = new Agent({ streamFn, initialState: { model } });
+    const agent = new Agent({ streamFn, model });
     agent.subscribe((event) => {
       if (event.type === "message_start") setTimeout(() => agent.abort(), 0);
     });
@@ -916,7 +917,7 @@ describe("R21: abort", () => {
 describe("state", () => {
   it("follows the run", async () => {
     const { agent } = make([[say("Hm"), call("x", {}, "c1")], "Done"], {
-      initialState: { tools: [tool("x")] },
+      tools: [tool("x")],
     });
     const seen: string[] = [];
     agent.subscribe(({ type }) => {
@@ -974,7 +975,8 @@ describe("state", () => {
 
   it("changes made while a run goes on hold from its next turn", async () => {
     const { agent, model } = make([call("x"), "Done"], {
-      initialState: { tools: [tool("x")], systemPrompt: "One" },
+      tools: [tool("x")],
+      instructions: "One",
     });
     agent.subscribe((event) => {
       if (event.type !== "tool_execution_start") return;
@@ -998,7 +1000,7 @@ describe("state", () => {
 
   it("prepareTurn of the options takes precedence over them", async () => {
     const { agent, model } = make([call("x"), "Done"], {
-      initialState: { tools: [tool("x")] },
+      tools: [tool("x")],
       prepareTurn: () => ({ thinkingLevel: "low" }),
     });
     await agent.prompt("Hi");
@@ -1028,7 +1030,7 @@ describe("R27: a person decides", () => {
         ...script,
       ],
       {
-        initialState: { tools },
+        tools,
         middleware: [approval(({ tool }) => (tool.name === "ask" ? "suspend" : "allow"))],
       },
     );
@@ -1068,7 +1070,9 @@ describe("R27: a person decides", () => {
     const pending = [{ toolCall, reason: "Look.", access: { kind: "run" }, fingerprint: "f" }];
     const decisions: unknown[] = [];
     const { agent } = make(["Done"], {
-      initialState: { tools, messages, pending },
+      tools,
+      messages,
+      pending,
       middleware: [
         {
           tool(invocation, next) {
@@ -1117,7 +1121,7 @@ describe("R27: a person decides", () => {
       messages: AgentMessage[];
       pending: Agent["state"]["pending"];
     };
-    const second = make(["Done"], { initialState: { tools, messages, pending } });
+    const second = make(["Done"], { tools, messages, pending });
     await second.agent.continue({ decisions: { c1: { type: "deny", reason: "no" } } });
     expect(second.recorder.lines.slice(2, 6)).toEqual(
       ran("ask#c1", 'error "Tool "ask" was denied: no"'),
@@ -1130,7 +1134,8 @@ describe("R27: a person decides", () => {
     const model = scriptedModel([call("ask", {}, "c1")]);
     const agent = new Agent({
       protocol: model,
-      initialState: { model: model.model, tools },
+      model: model.model,
+      tools,
       middleware: [approval(() => "suspend")],
       sink: () => {
         if (broken) throw new Error("full");
@@ -1156,7 +1161,7 @@ describe("run", () => {
   });
 
   it("leaving the loop detaches it; the run goes on", async () => {
-    const { agent, recorder } = make([call("x"), "Done"], { initialState: { tools: [tool("x")] } });
+    const { agent, recorder } = make([call("x"), "Done"], { tools: [tool("x")] });
     const run = agent.run("Hi");
     for await (const event of run) if (event.type === "turn_start") break;
     expect((await run.result()).stop).toBe("done");
@@ -1296,7 +1301,7 @@ it("messages are deeply read-only once published: nothing writes to them in a lo
       index % 3 === 2
         ? "Done"
         : [say(`step ${index}`), call("x", { index }), call("x", { again: index })],
-    { initialState: { tools } },
+    { tools },
   );
   for (let i = 0; i < 30; i++) await agent.prompt(`Prompt ${i}`);
   for (const message of agent.state.messages) freeze(message);

@@ -8,6 +8,8 @@ import {
   isRetryable,
   isThenable,
   type Model,
+  type ModelName,
+  type ProtocolClient,
   type StreamFn,
   systemClock,
   textOf,
@@ -16,6 +18,7 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
+import { type AgentEnd, assertSucceeded, withAnswer } from "./answer.ts";
 import { ContextMemory } from "./context/memory.ts";
 import { EventState } from "./agent-state.ts";
 import type { Compaction } from "./contract/compaction.ts";
@@ -23,7 +26,12 @@ import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
 import { settleWithin } from "./run/hooks.ts";
 import { isAssistant, isToolResult, listCalls } from "./transcript/history.ts";
-import { type PromptInput, toMessages } from "./transcript/input.ts";
+import {
+  type MessageInput,
+  type PromptInput,
+  toMessages,
+  withTimestamps,
+} from "./transcript/input.ts";
 import { toPrompts, assertContinuable, drive, makeEnd, joinUpdates } from "./loop/loop.ts";
 import { TypedOutput } from "./output.ts";
 import {
@@ -43,6 +51,7 @@ import type {
   AgentSink,
   AgentTool,
   Decision,
+  Limits,
   PendingCall,
   QueueMode,
   QueueName,
@@ -64,10 +73,8 @@ export interface AgentState extends Readonly<
   readonly pendingToolCalls: ReadonlySet<string>;
 }
 
-/** What an agent starts with. */
-export type InitialState = Partial<
-  Pick<AgentState, "systemPrompt" | "thinkingLevel" | "tools" | "messages" | "pending">
-> & { model?: Model; compaction?: Compaction; queued?: QueuedMessages };
+/** The turns of a run of an `Agent` that has no other limit (R23). */
+export const DEFAULT_MAX_TURNS = 100;
 
 type OwnedByAgent =
   | "model"
@@ -82,10 +89,31 @@ type OwnedByAgent =
   | "continueAfterError"
   | "decisions";
 
-/** How an agent runs: the configuration of the loop, except for the parts that the agent manages. */
+/**
+ * How an agent runs: the configuration of the loop, except for the parts that the agent manages,
+ * and what it starts with.
+ */
 export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
-  initialState?: InitialState;
+  /** A model, or its name, such as "anthropic/claude-sonnet-4-5", which is looked up under Node. */
+  model?: Model | ModelName;
+  /** The system prompt. */
+  instructions?: string;
+  tools?: readonly AgentTool[];
+  /** The transcript so far. */
+  messages?: readonly MessageInput[];
+  /** Default `off`. */
+  thinkingLevel?: ThinkingLevel;
+  /** Calls of the transcript that wait for a person. */
+  pending?: readonly PendingCall[];
+  /** What an earlier agent sent in place of a part of the messages. */
+  compaction?: Compaction;
+  /** Messages that wait in the queues already. */
+  queued?: QueuedMessages;
+  /** Default under Node: a client of every service, with keys and addresses from this machine. */
+  protocol?: ProtocolClient;
   streamFn?: StreamFn;
+  /** `maxTurns` is 100 unless given; `Infinity` is no limit. */
+  limits?: Limits;
   steeringMode?: QueueMode;
   followUpMode?: QueueMode;
   /** Receives each event before state and listeners do, and is awaited: a journal, for example (R25). */
@@ -110,8 +138,17 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
  */
 export type AgentListener = AgentSink;
 
+/**
+ * What one run has of its own. `tools` replace those of the agent, `middleware` comes inside of
+ * the agent's, and of `limits` and `headers` each entry replaces the agent's of that name.
+ */
+export type RunOverrides = Pick<
+  AgentOptions,
+  "temperature" | "maxTokens" | "headers" | "limits" | "toolChoice" | "middleware" | "tools"
+>;
+
 /** Options of a prompt. */
-export interface PromptOptions {
+export interface PromptOptions extends RunOverrides {
   images?: readonly ImageContent[];
   /** Further content after the text, such as files with their `source`. */
   attachments?: readonly UserContent[];
@@ -125,12 +162,14 @@ export interface PromptOptions {
   signal?: AbortSignal;
 }
 
-export interface ContinueOptions {
+export interface ContinueOptions extends RunOverrides {
   /** A person's answers to pending calls, by call id. The rest stays pending. */
   decisions?: Readonly<Record<string, Decision>>;
   /** Aborts the run, as `abort()` does: it ends soon and keeps what arrived (R21). */
   signal?: AbortSignal;
 }
+
+type QueuedPromptOptions = Omit<PromptOptions, "signal">;
 
 /** Options of a prompt that is never queued. */
 export type RunOptions = Omit<PromptOptions, "whileRunning">;
@@ -143,20 +182,39 @@ export interface CompactOptions {
 
 /** The events of a run, to iterate. Leaving the `for await` detaches the iterator; the run goes on. */
 export class AgentRun<T = undefined> extends EventStream<AgentEvent, AgentEndEvent> {
-  readonly #output: (end: AgentEndEvent) => T | Promise<T>;
-
-  constructor(output: (end: AgentEndEvent) => T | Promise<T>) {
+  constructor() {
     super(
       (event) => event.type === "agent_end",
       (event) => event as AgentEndEvent,
       joinUpdates,
     );
-    this.#output = output;
+  }
+
+  /** How the run ended, with its answer. */
+  override result(): Promise<AgentEnd<T>> {
+    return super.result() as Promise<AgentEnd<T>>;
   }
 
   /** The validated answer, when the run was given an `output` schema. */
   async output(): Promise<T> {
-    return this.#output(await this.result());
+    return (await this.result()).output;
+  }
+
+  /**
+   * The text of all answers, as it arrives. Throws `RunFailedError` at the end of a run that
+   * ended with an error.
+   */
+  get textStream(): AsyncIterable<string> {
+    return readText(this);
+  }
+}
+
+async function* readText(events: AsyncIterable<AgentEvent>): AsyncGenerator<string, void, void> {
+  for await (const event of events) {
+    if (event.type === "agent_end") assertSucceeded(event);
+    if (event.type !== "message_update") continue;
+    const { assistantMessageEvent: update } = event;
+    if (update.type === "text_delta") yield update.delta;
   }
 }
 
@@ -164,10 +222,21 @@ interface Launch {
   injected: Injected[];
   decisions?: Readonly<Record<string, Decision>>;
   skipInitialSteeringPoll?: boolean;
-  output?: TypedOutput<AnySchema>;
+  output?: TypedOutput<AnySchema> | undefined;
   watch?: (event: AgentEvent) => void;
   signal?: AbortSignal | undefined;
+  tools?: readonly AgentTool[] | undefined;
+  overrides: Omit<RunOverrides, "tools">;
 }
+
+const OVERRIDES: readonly (keyof Launch["overrides"])[] = [
+  "temperature",
+  "maxTokens",
+  "headers",
+  "limits",
+  "toolChoice",
+  "middleware",
+];
 
 const NO_LISTENERS: readonly AgentListener[] = [];
 
@@ -184,7 +253,7 @@ export class Agent {
   /** Present while a run waits for a steering message. */
   #wakes: Set<() => void> | undefined;
   #systemPrompt: string;
-  #model: Model | undefined;
+  #model: Model | string | undefined;
   #thinkingLevel: ThinkingLevel;
   #tools: readonly AgentTool[];
   /** What the events have made of the agent so far. */
@@ -194,6 +263,8 @@ export class Agent {
   /** What earlier runs have computed of the messages; only where the context is compacted. */
   #contextMemory: ContextMemory | undefined;
   #active: { run: Run; idle: Promise<void> } | undefined;
+  /** Present while model and client are looked up for a run. */
+  #starting: { isAborted: boolean; idle: Promise<unknown> } | undefined;
   #calling = 0;
   /** Whether anything of the newest response was shown. */
   #isShown = false;
@@ -202,16 +273,25 @@ export class Agent {
 
   constructor(options: AgentOptions = {}) {
     // A copy without the initial messages, which would otherwise stay in memory forever.
-    const { initialState = {}, ...own } = options;
+    const {
+      model,
+      instructions = "",
+      tools = [],
+      messages = [],
+      thinkingLevel = "off",
+      pending,
+      compaction,
+      queued,
+      ...own
+    } = checkOptions(options);
     this.#options = own;
-    this.#systemPrompt = initialState.systemPrompt ?? "";
-    this.#model = initialState.model;
-    this.#thinkingLevel = initialState.thinkingLevel ?? "off";
-    this.#tools = initialState.tools ?? [];
-    this.#state = new EventState([...(initialState.messages ?? [])]);
-    this.#state.compaction = initialState.compaction;
-    if (initialState.pending) this.#state.setPending(initialState.pending);
-    const { queued } = initialState;
+    this.#systemPrompt = instructions;
+    this.#model = model;
+    this.#thinkingLevel = thinkingLevel;
+    this.#tools = tools;
+    this.#state = new EventState(withTimestamps(messages, this.#now()));
+    this.#state.compaction = compaction;
+    if (pending) this.#state.setPending(pending);
     this.#steering = new MessageQueue("steering", options.steeringMode, queued);
     this.#followUps = new MessageQueue("followUp", options.followUpMode, queued);
   }
@@ -222,7 +302,7 @@ export class Agent {
     return {
       ...fromEvents,
       systemPrompt: this.#systemPrompt,
-      model: this.#model,
+      model: typeof this.#model === "string" ? undefined : this.#model,
       thinkingLevel: this.#thinkingLevel,
       tools: this.#tools,
       isStreaming: this.isRunning,
@@ -230,7 +310,7 @@ export class Agent {
   }
 
   get isRunning(): boolean {
-    return this.#active !== undefined;
+    return (this.#active ?? this.#starting) !== undefined;
   }
 
   get sessionId(): string | undefined {
@@ -248,7 +328,8 @@ export class Agent {
     this.#systemPrompt = systemPrompt;
   }
 
-  setModel(model: Model): void {
+  /** A name is looked up before the next run starts. */
+  setModel(model: Model | ModelName): void {
     this.#model = model;
   }
 
@@ -276,19 +357,20 @@ export class Agent {
     return this.#followUps.mode;
   }
 
-  replaceMessages(messages: readonly AgentMessage[]): void {
+  replaceMessages(replacement: readonly MessageInput[]): void {
     this.#assertIdle("replace the messages");
+    const messages = withTimestamps(replacement, this.#now());
     const assistant = messages.filter(isAssistant);
     const calls = new Set(assistant.flatMap(listCalls).map(({ id }) => id));
     const pending = this.#state.pending.filter(({ toolCall }) => calls.has(toolCall.id));
-    this.#state.messages = [...messages];
+    this.#state.messages = messages;
     this.#state.compaction = undefined;
     this.#state.setPending(pending);
   }
 
-  appendMessage(message: AgentMessage): void {
+  appendMessage(message: MessageInput): void {
     this.#assertIdle("append a message");
-    this.#state.messages.push(message);
+    this.#state.messages.push(...withTimestamps([message], this.#now()));
   }
 
   clearMessages(): void {
@@ -300,7 +382,7 @@ export class Agent {
    * Queues a message that interrupts the run: calls that have not started are skipped (R15).
    * Returns the id of the message in the queue.
    */
-  steer(message: string | AgentMessage): string {
+  steer(message: string | MessageInput): string {
     const [steering] = toMessages(message, this.#now());
     const id = this.#changed("steering", this.#steering.push(steering as AgentMessage));
     for (const wake of [...(this.#wakes ?? [])]) wake();
@@ -308,7 +390,7 @@ export class Agent {
   }
 
   /** Queues a message for the moment when the agent would otherwise stop. Returns its id. */
-  followUp(message: string | AgentMessage): string {
+  followUp(message: string | MessageInput): string {
     const [followUp] = toMessages(message, this.#now());
     return this.#changed("followUp", this.#followUps.push(followUp as AgentMessage));
   }
@@ -319,7 +401,7 @@ export class Agent {
   }
 
   /** Replaces a queued message. Returns false if it is no longer queued. */
-  editQueued(queue: QueueName, id: string, message: string | AgentMessage): boolean {
+  editQueued(queue: QueueName, id: string, message: string | MessageInput): boolean {
     const [edited] = toMessages(message, this.#now());
     return this.#changed(queue, this.#queue(queue).edit(id, edited as AgentMessage));
   }
@@ -361,18 +443,20 @@ export class Agent {
   }
 
   /**
-   * Runs on a prompt, and settles when the agent is idle again. Rejects during a run, unless
-   * `whileRunning` says to queue the prompt: then it resolves at once, to nothing.
+   * Runs on a prompt, and settles when the agent is idle again. With `output`, the answer is
+   * typed and validated. Rejects during a run, unless `whileRunning` says to queue the prompt:
+   * then it resolves at once, to nothing.
    */
-  prompt(input: PromptInput, options?: RunOptions): Promise<AgentEndEvent>;
-  prompt(
+  prompt(input: PromptInput, options?: RunOptions): Promise<AgentEnd>;
+  prompt<S extends AnySchema>(
     input: PromptInput,
-    options: Omit<PromptOptions, "signal">,
-  ): Promise<AgentEndEvent | undefined>;
+    options: RunOptions & { output: S },
+  ): Promise<AgentEnd<InferArguments<S>>>;
+  prompt(input: PromptInput, options: QueuedPromptOptions): Promise<AgentEnd | undefined>;
   async prompt(
     input: PromptInput,
-    options: PromptOptions = {},
-  ): Promise<AgentEndEvent | undefined> {
+    options: PromptOptions & { output?: AnySchema } = {},
+  ): Promise<AgentEnd<unknown> | undefined> {
     if (options.signal && options.whileRunning) {
       throw new Error(
         "A prompt can have a signal or whileRunning, not both: once queued, it has no run of its own to stop. takeQueued() takes it back.",
@@ -386,7 +470,7 @@ export class Agent {
       }
       return undefined;
     }
-    return this.#launch(this.#promptLaunch("a prompt", messages, options.signal));
+    return this.#launch(this.#promptLaunch("a prompt", messages, options));
   }
 
   /** `prompt()` as an iterable; with `output`, the answer is typed and validated. */
@@ -397,7 +481,7 @@ export class Agent {
   ): AgentRun<InferArguments<S>>;
   run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
     const messages = toMessages(input, this.#now(), listAttachments(options));
-    return this.#iterate(this.#promptLaunch("a run", messages, options.signal), options.output);
+    return this.#iterate(this.#promptLaunch("a run", messages, options));
   }
 
   /** `continue()` as an iterable; with `output`, the answer is typed and validated. */
@@ -406,14 +490,20 @@ export class Agent {
     options: ContinueOptions & { output: S },
   ): AgentRun<InferArguments<S>>;
   continueRun(options: ContinueOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
-    return this.#iterate(this.#continueLaunch(options), options.output);
+    return this.#iterate(this.#continueLaunch(options));
   }
 
   /**
    * Continues from the transcript as it is. Calls without a result are answered first: by the
    * decisions on pending calls (R27), a recorded result, or an error (R19).
    */
-  async continue(options: ContinueOptions = {}): Promise<AgentEndEvent> {
+  continue(options?: ContinueOptions): Promise<AgentEnd>;
+  continue<S extends AnySchema>(
+    options: ContinueOptions & { output: S },
+  ): Promise<AgentEnd<InferArguments<S>>>;
+  async continue(
+    options: ContinueOptions & { output?: AnySchema } = {},
+  ): Promise<AgentEnd<unknown>> {
     return this.#launch(this.#continueLaunch(options));
   }
 
@@ -428,7 +518,10 @@ export class Agent {
   > {
     this.#assertIdle("compact");
     signal?.throwIfAborted();
-    const run = this.#open({ injected: [], signal });
+    const preparing = this.#prepare();
+    if (preparing) await preparing;
+    this.#assertIdle("compact");
+    const run = this.#open({ injected: [], signal, overrides: {} });
     // No event reports its usage.
     run.hasEnded = true;
     try {
@@ -440,6 +533,7 @@ export class Agent {
 
   /** Aborts the run: it ends soon and keeps what arrived (R21). Await `waitForIdle()` for its end. */
   abort(): void {
+    if (this.#starting) this.#starting.isAborted = true;
     this.#active?.run.cancellation.cancel("aborted");
   }
 
@@ -450,7 +544,8 @@ export class Agent {
         "waitForIdle() inside a listener would wait for itself: the run waits for the listener.",
       );
     }
-    return this.#active?.idle ?? Promise.resolve();
+    const { idle } = this.#active ?? this.#starting ?? {};
+    return Promise.resolve(idle).then(() => {});
   }
 
   /**
@@ -477,17 +572,17 @@ export class Agent {
     this.#state.usage = {};
   }
 
-  #promptLaunch(what: string, messages: AgentMessage[], signal: AbortSignal | undefined): Launch {
+  #promptLaunch(what: string, messages: AgentMessage[], options: LaunchOptions): Launch {
     const hint = "Use steer() or followUp(), or wait for it with waitForIdle().";
     this.#assertIdle(`start ${what}`, hint);
     const reason = "the user went on without deciding";
     const decisions: Record<string, Decision> = {};
     for (const { toolCall } of this.#state.pending)
       decisions[toolCall.id] = { type: "deny", reason };
-    return { injected: toPrompts(messages), decisions, signal };
+    return { injected: toPrompts(messages), decisions, ...readOptions(options) };
   }
 
-  #continueLaunch({ signal, ...options }: ContinueOptions): Launch {
+  #continueLaunch(options: ContinueOptions & LaunchOptions): Launch {
     this.#assertIdle("continue");
     const decisions: Record<string, Decision> = { ...options.decisions };
     for (const { toolCall, ...question } of this.#state.pending) {
@@ -499,29 +594,29 @@ export class Agent {
         decisions[toolCall.id] = { fingerprint, ...decision };
       }
     }
+    const own = readOptions(options);
     try {
       assertContinuable(this.#state.messages);
     } catch (error) {
       if (this.#state.messages.length === 0) throw error;
       const injected = this.#drainForContinue();
       if (injected.length === 0) throw error;
-      return { injected, decisions, skipInitialSteeringPoll: true, signal };
+      return { injected, decisions, skipInitialSteeringPoll: true, ...own };
     }
-    return { injected: [], decisions, signal };
+    return { injected: [], decisions, ...own };
   }
 
-  #iterate(launch: Launch, schema: AnySchema | undefined): AgentRun<unknown> {
-    const output = schema && new TypedOutput(schema);
-    const run = new AgentRun<unknown>((end) => output?.take(end));
-    let end: AgentEvent | undefined;
+  #iterate(launch: Launch): AgentRun<unknown> {
+    const run = new AgentRun<unknown>();
+    let end: AgentEndEvent | undefined;
     const watch = (event: AgentEvent): void => {
       if (event.type === "agent_end") end = event;
       else run.push(event);
     };
     // The end is pushed when the agent is idle, so that the next run can follow at once.
-    this.#launch({ ...launch, ...(output && { output }), watch }).then(
-      (settled) => run.push(end ?? settled),
-      (error: unknown) => (end ? run.push(end) : run.fail(error)),
+    this.#launch({ ...launch, watch }).then(
+      (settled) => run.push(settled),
+      (error: unknown) => (end ? run.push(withAnswer(end, () => undefined)) : run.fail(error)),
     );
     return run;
   }
@@ -534,11 +629,16 @@ export class Agent {
     return [];
   }
 
-  async #launch(launch: Launch): Promise<AgentEndEvent> {
+  async #launch(launch: Launch): Promise<AgentEnd<unknown>> {
     let run: Run;
     try {
+      const preparing = this.#prepare();
+      const wasAborted = preparing && (await this.#whileStarting(preparing));
+      this.#starting = undefined;
       run = this.#open(launch);
+      if (wasAborted) run.cancellation.cancel("aborted");
     } catch (error) {
+      this.#starting = undefined;
       for (const { source, message } of launch.injected.toReversed()) {
         if (source !== "prompt") this.#queue(source).putBack([message]);
       }
@@ -547,7 +647,7 @@ export class Agent {
     const waiting = this.#state.pending;
     this.#state.error = undefined;
     this.#state.pending = [];
-    return this.#whileActive(run, async () => {
+    const end = await this.#whileActive(run, async () => {
       try {
         return await drive(run, launch.injected);
       } catch (error) {
@@ -560,6 +660,33 @@ export class Agent {
         throw error;
       }
     });
+    return withAnswer(end, (await launch.output?.take(end)) ?? (() => undefined));
+  }
+
+  /**
+   * Looks up the model that was given by its name, and the client that was not given. Nothing
+   * to wait for where both are there.
+   */
+  #prepare(): Promise<void> | undefined {
+    const model = this.#model;
+    const { protocol, streamFn } = this.#options;
+    if (!model || ((protocol ?? streamFn) && typeof model !== "string")) return undefined;
+    return import("#model-access").then(async ({ access }) => {
+      if (typeof model === "string") {
+        const found = await access.findModel(model);
+        if (this.#model === model) this.#model = found;
+      }
+      if (!protocol && !streamFn) this.#options.protocol = await access.createClient();
+    });
+  }
+
+  /** The agent counts as running. Resolves to whether it was aborted meanwhile. */
+  async #whileStarting(preparing: Promise<void>): Promise<boolean> {
+    const idle = preparing.catch(() => {}).then(() => this.#active?.idle);
+    const starting = { isAborted: false, idle };
+    this.#starting = starting;
+    await preparing;
+    return starting.isAborted;
   }
 
   /** Makes a run from the current state. Throws on a configuration that cannot work. */
@@ -602,9 +729,14 @@ export class Agent {
   }
 
   #config(launch: Launch): AgentLoopConfig {
-    const { decisions, skipInitialSteeringPoll = false } = launch;
+    const { decisions, skipInitialSteeringPoll = false, overrides } = launch;
+    const { middleware = [], maxIterations = DEFAULT_MAX_TURNS } = this.#options;
+    const limits = { ...this.#options.limits, ...overrides.limits };
+    limits.maxTurns ??= limits.maxIterations ?? maxIterations;
     let applied = { model: this.#requireModel(), tools: this.#tools };
     const prepareTurn: AgentLoopConfig["prepareTurn"] = async (turn) => {
+      const preparing = this.#prepare();
+      if (preparing) await preparing;
       const changes: TurnChanges = {
         thinkingLevel: this.#thinkingLevel,
         systemPrompt: this.#systemPrompt,
@@ -616,6 +748,10 @@ export class Agent {
     };
     return {
       ...this.#options,
+      ...overrides,
+      limits,
+      headers: { ...this.#options.headers, ...overrides.headers },
+      middleware: [...middleware, ...(overrides.middleware ?? [])],
       model: this.#requireModel(),
       thinkingLevel: this.#thinkingLevel,
       prepareTurn,
@@ -643,8 +779,8 @@ export class Agent {
     return this.#isShown && !!failure && isRetryable(failure) && this.#breaks <= maxContinuations;
   }
 
-  #runTools({ output }: Launch): readonly AgentTool[] {
-    return output ? [...this.#tools, output.tool] : this.#tools;
+  #runTools({ output, tools = this.#tools }: Launch): readonly AgentTool[] {
+    return output ? [...tools, output.tool] : tools;
   }
 
   #followUpsOrReminder({ output }: Launch): AgentMessage[] | Promise<AgentMessage[]> {
@@ -728,8 +864,8 @@ export class Agent {
   }
 
   #requireModel(): Model {
-    if (this.#model) return this.#model;
-    throw new Error("The agent has no model: give initialState.model, or call setModel().");
+    if (typeof this.#model === "object") return this.#model;
+    throw new Error("The agent has no model: give it one as `model`, or call setModel().");
   }
 
   get #clock(): NonNullable<AgentOptions["clock"]> {
@@ -745,6 +881,34 @@ export class Agent {
 function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentEndEvent): boolean {
   const isAnswered = messages.some((message) => isToolResult(message) && message.toolCallId === id);
   return !isAnswered && !pending.some(({ toolCall }) => toolCall.id === id);
+}
+
+/** What programs of other libraries, and of before, write in its place. */
+const MISPLACED: Readonly<Record<string, string>> = {
+  initialState: "its parts beside it: model, instructions, tools, messages, thinkingLevel",
+  systemPrompt: "instructions",
+  system: "instructions",
+  maxTurns: "limits: { maxTurns }",
+  maxSteps: "limits: { maxTurns }",
+};
+
+function checkOptions(options: AgentOptions): AgentOptions {
+  for (const [name, right] of Object.entries(MISPLACED)) {
+    if (name in options) throw new TypeError(`An agent has no option "${name}": write ${right}.`);
+  }
+  return options;
+}
+
+type LaunchOptions = RunOverrides & { signal?: AbortSignal; output?: AnySchema };
+
+/** What of the options of a prompt is for its run. */
+function readOptions(
+  options: LaunchOptions,
+): Pick<Launch, "signal" | "output" | "tools" | "overrides"> {
+  const { signal, output, tools } = options;
+  const overrides: Record<string, unknown> = {};
+  for (const name of OVERRIDES) if (options[name] !== undefined) overrides[name] = options[name];
+  return { signal, output: output && new TypedOutput(output), tools, overrides };
 }
 
 function listAttachments({ images = [], attachments = [] }: PromptOptions): UserContent[] {

@@ -31,7 +31,7 @@ function make(script: readonly ScriptStep[] | ScriptFunction, options: AgentOpti
     clock,
     maxContinuations: 3,
     ...options,
-    initialState: { model: model.model, ...options.initialState },
+    model: model.model,
   });
   const recorder = new Recorder();
   agent.subscribe((event) => recorder.sink(event));
@@ -87,7 +87,7 @@ describe("R22: a response that breaks off after content was shown", () => {
       runs++;
       return "ran";
     });
-    const { agent, recorder } = make(script, { initialState: { tools: [x] } });
+    const { agent, recorder } = make(script, { tools: [x] });
     const end = await agent.prompt("Hi");
     checkGrammar(recorder.events);
     checkPairs(agent.state.messages, new Set());
@@ -100,7 +100,7 @@ describe("R22: a response that breaks off after content was shown", () => {
 
   it("R22: half a call alone was shown, too", async () => {
     const { agent, model } = make([[unfinished(call("x", "{", "c1")), cutOff()], "Whole"], {
-      initialState: { tools: [tool("x", () => expect.unreachable())] },
+      tools: [tool("x", () => expect.unreachable())],
     });
     expect((await agent.prompt("Hi")).stop).toBe("done");
     expect(model.requests).toBe(2);
@@ -113,7 +113,7 @@ describe("R22: a response that breaks off after content was shown", () => {
     expect(always.agent.state.error).toBe("The response ended early.");
     checkGrammar(always.recorder.events);
     const steps = [half, half, half, call("x"), half, half, half, "Whole"];
-    const { agent } = make(steps, { initialState: { tools: [tool("x")] } });
+    const { agent } = make(steps, { tools: [tool("x")] });
     expect(await agent.prompt("Hi")).toMatchObject({ stop: "done", turns: 8 });
   });
 
@@ -144,7 +144,7 @@ describe("R22: a response that breaks off after content was shown", () => {
       protocol: model,
       clock,
       maxContinuations: 3,
-      initialState: { model: model.model },
+      model: model.model,
     });
     const ended = agent.prompt("Hi");
     await clock.advance(900_000);

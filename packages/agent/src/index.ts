@@ -1,4 +1,5 @@
 export * from "./agent.ts";
+export * from "./answer.ts";
 export { EventState } from "./agent-state.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
@@ -15,7 +16,12 @@ export { maxResultTokens } from "./context/long-results.ts";
 export { SinkError } from "./run/emitter.ts";
 export * from "./contract/compaction.ts";
 export { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
-export { type PromptInput, toMessages, userMessage } from "./transcript/input.ts";
+export {
+  type MessageInput,
+  type PromptInput,
+  toMessages,
+  userMessage,
+} from "./transcript/input.ts";
 export * from "./observe/logging.ts";
 export {
   agentLoop,

@@ -55,15 +55,17 @@ export class TypedOutput<S extends AnySchema> {
     );
   }
 
-  /** The answer; throws where there is none. */
-  async take(end: AgentEndEvent): Promise<InferArguments<S>> {
+  /** Reads the answer of a run that has ended. What it gives throws where there is none. */
+  async take(end: AgentEndEvent): Promise<() => InferArguments<S>> {
     const { finalMessage } = end;
     // A run that ends at a limit sends no reminder, and its text is not read yet.
     if (!this.#answer && finalMessage?.stopReason === "stop") {
       await this.#readText(textOf(finalMessage));
     }
-    if (this.#answer) return this.#answer.value;
-    throw new OutputError(end, end.finalMessage?.errorMessage ?? this.#problem);
+    return () => {
+      if (this.#answer) return this.#answer.value;
+      throw new OutputError(end, end.finalMessage?.errorMessage ?? this.#problem);
+    };
   }
 
   async #readText(text: string): Promise<boolean> {

@@ -84,7 +84,11 @@ async function live(
     middleware: [asks, journal.middleware],
     onQueueChange: journal.onQueueChange,
     unfinished,
-    initialState: { model: model.model, tools: tools(outside), messages, pending, queued },
+    model: model.model,
+    tools: tools(outside),
+    messages,
+    pending,
+    queued,
   });
   return { agent, model, journal };
 }

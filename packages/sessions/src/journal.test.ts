@@ -80,14 +80,11 @@ function agentOn(
     protocol: model,
     sink: createJournal(session, context),
     unfinished: (id) => context.unfinished(id),
+    model: model.model,
+    tools,
+    messages,
+    ...(compaction && { compaction }),
     ...options,
-    initialState: {
-      model: model.model,
-      tools,
-      messages,
-      ...(compaction && { compaction }),
-      ...options.initialState,
-    },
   });
   return { session, agent, model };
 }
@@ -110,9 +107,11 @@ async function keepingAgent(
     sink: journal,
     unfinished,
     onQueueChange: journal.onQueueChange,
+    messages,
+    pending,
+    queued,
     ...options,
     middleware: [...(options.middleware ?? []), journal.middleware],
-    initialState: { messages, pending, queued, ...options.initialState },
   });
   return { ...stage, journal };
 }
@@ -161,7 +160,7 @@ describe("a journal", () => {
   it("stores a result once", async () => {
     const long = "long ".repeat(1_000);
     const { session, agent } = await begin([call("long"), "done"], {
-      initialState: { tools: [textTool("long", () => long)] },
+      tools: [textTool("long", () => long)],
     });
     await agent.prompt("go");
     await session.close();
@@ -174,15 +173,13 @@ describe("a journal", () => {
     const slow = gate();
     const stage = await begin([callAll(["slow", "quick"]), "done"], {
       toolExecution: "parallel",
-      initialState: {
-        tools: [
-          textTool("slow", async () => {
-            await slow.opened;
-            return "slow";
-          }),
-          textTool("quick"),
-        ],
-      },
+      tools: [
+        textTool("slow", async () => {
+          await slow.opened;
+          return "slow";
+        }),
+        textTool("quick"),
+      ],
     });
     stage.agent.subscribe((event) => {
       if (event.type === "tool_execution_end" && event.toolName === "quick") slow.open();
@@ -315,7 +312,7 @@ describe("compaction", () => {
     };
     const options: AgentOptions = {
       context: { ...roomy, pinned },
-      initialState: { tools: [edit] },
+      tools: [edit],
     };
     const steps = (from: number, count: number): ScriptStep[] =>
       Array.from({ length: count }, (_, i) => [
@@ -371,7 +368,7 @@ describe("compaction", () => {
       Array.from({ length: 9 }, (_, i) => (i < 8 ? call("long", { i }) : "done")),
       {
         context: { triggerTokens: 3_000, targetTokens: 2_600, keepTurns: 1 },
-        initialState: { tools: [long] },
+        tools: [long],
       },
     );
     await stage.agent.prompt("go");
@@ -390,7 +387,7 @@ describe("compaction", () => {
     const whole = Array.from({ length: 2_000 }, (_, i) => `line ${i}`).join("\n");
     const stage = await begin([call("long"), "done"], {
       context: { maxResultTokens: 500, storeResult: () => "ask for it" },
-      initialState: { tools: [textTool("long", () => whole)] },
+      tools: [textTool("long", () => whole)],
     });
     await stage.agent.prompt("go");
     await expectSame(stage);
@@ -480,7 +477,7 @@ describe("calls without a result", () => {
     const act = textTool("act", () => (seen.push(types()), "done"));
     const read = textTool("read", () => "read", { idempotent: true });
     const { agent } = await keepingAgent(session, [callAll(["read", "act"]), "done"], {
-      initialState: { tools: [act, read] },
+      tools: [act, read],
     });
     await agent.prompt("go");
     expect(seen).toEqual([["message", "message", "result", "message", "begin"]]);
@@ -494,7 +491,7 @@ describe("calls without a result", () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const act = textTool("act", () => "done", { concurrent: true });
     const { agent } = await keepingAgent(session, [callAll(["act", "act", "act"]), "done"], {
-      initialState: { tools: [act] },
+      tools: [act],
     });
     const synced = vi.spyOn(await fileHandlePrototype(), "datasync");
     let before = 0;

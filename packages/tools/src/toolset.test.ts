@@ -227,7 +227,8 @@ describe("openToolset", () => {
     ]);
     const agent = new Agent({
       protocol: model,
-      initialState: { model: model.model, tools: tools.registry.list() },
+      model: model.model,
+      tools: tools.registry.list(),
     });
     await agent.prompt("Fix it.");
     const results = agent.state.messages.filter((message) => message.role === "toolResult");

@@ -92,7 +92,7 @@ async function abort() {
 
 async function agent() {
   const model = scriptedModel([call("add", { a: 1, b: 2 }), "Three.", "Bye."]);
-  const one = new Agent({ initialState: { model: model.model, tools: [add] }, protocol: model });
+  const one = new Agent({ model: model.model, tools: [add], protocol: model });
   one.followUp("And then?");
   const end = await one.prompt("What is 1 + 2?");
   expectSame(end?.stop, "done", "the end of the agent's run");

@@ -46,5 +46,5 @@ export function formatEvent(event: AgentEvent): string {
   return assistantMessageEvent.type === "text_delta" ? assistantMessageEvent.delta : "";
 }
 
-export const agent: Agent = new Agent({ initialState: { systemPrompt: "Be brief." } });
+export const agent: Agent = new Agent({ instructions: "Be brief." });
 export const messages: readonly AgentMessage[] = agent.state.messages;

@@ -12,16 +12,14 @@ it("lists what the next request is made of", async () => {
   ]);
   const agent = new Agent({
     protocol: model,
-    initialState: {
-      model: { ...model.model, contextWindow: 10_000 },
-      systemPrompt: "word ".repeat(100),
-      tools: [
-        tool("read", () => "word ".repeat(500), {
-          presentation: { kind: "read", effects: () => ({ reads: true }) },
-        }),
-        tool("shell", () => "word ".repeat(200)),
-      ],
-    },
+    model: { ...model.model, contextWindow: 10_000 },
+    instructions: "word ".repeat(100),
+    tools: [
+      tool("read", () => "word ".repeat(500), {
+        presentation: { kind: "read", effects: () => ({ reads: true }) },
+      }),
+      tool("shell", () => "word ".repeat(200)),
+    ],
   });
   await agent.prompt("Go");
   const parts = contextBreakdown(agent.state);

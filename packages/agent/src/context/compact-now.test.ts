@@ -19,7 +19,8 @@ async function worked(options: AgentOptions = {}, script: ScriptStep[] = [...ste
     protocol: model,
     clock,
     ...options,
-    initialState: { model: model.model, tools: [long] },
+    model: model.model,
+    tools: [long],
   });
   await agent.prompt("Go");
   const recorder = new Recorder();
@@ -92,7 +93,7 @@ describe("R24: a compaction that a caller asks for", () => {
 
   it("gives nothing where nothing was said yet", async () => {
     const model = scriptedModel([]);
-    const agent = new Agent({ protocol: model, initialState: { model: model.model } });
+    const agent = new Agent({ protocol: model, model: model.model });
     expect(await agent.compact()).toBeUndefined();
   });
 

@@ -397,7 +397,8 @@ describe("R24: in a run", () => {
     const agent = new Agent({
       protocol: model,
       context,
-      initialState: { model: model.model, tools: [long] },
+      model: model.model,
+      tools: [long],
     });
     await agent.prompt("Go");
     const { compaction } = agent.state;

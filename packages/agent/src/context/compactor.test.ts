@@ -372,7 +372,8 @@ describe("R24: a summary of old turns", () => {
           return Promise.resolve("The beginning.");
         },
       },
-      initialState: { model: model.model, tools: [short] },
+      model: model.model,
+      tools: [short],
     });
     await agent.prompt("Go");
     expect([asked, agent.state.compaction]).toEqual([1, undefined]);
@@ -399,7 +400,7 @@ describe("R24: what is called before a compaction", () => {
     const asked: number[] = [];
     const agent = new Agent({
       protocol: script,
-      initialState: { model: { ...script.model, contextWindow: 9_000 } },
+      model: { ...script.model, contextWindow: 9_000 },
       context: {
         triggerTokens: 3_000,
         keepTurns: 1,
@@ -423,7 +424,7 @@ describe("R24: what is called before a compaction", () => {
     let isBroken = true;
     const agent = new Agent({
       protocol: script,
-      initialState: { model: script.model },
+      model: script.model,
       context: {
         triggerTokens: 3_000,
         keepTurns: 1,
@@ -578,7 +579,7 @@ it("R24: an agent remembers from run to run how its service counts", async () =>
   const agent = new Agent({
     protocol: model,
     context: { triggerTokens: 1_500, keepTurns: 1 },
-    initialState: { model: model.model },
+    model: model.model,
   });
   for (let i = 0; i < 5; i++) await agent.prompt(words(200));
   // By our own count there is room: 5 times 200 words.
@@ -728,7 +729,9 @@ describe("R24: many turns", () => {
     const agent = new Agent({
       protocol: service,
       context: {},
-      initialState: { model: { ...service.model, contextWindow: WINDOW }, tools: outputs },
+      limits: { maxTurns: Infinity },
+      model: { ...service.model, contextWindow: WINDOW },
+      tools: outputs,
     });
     let made = 0;
     agent.subscribe(({ type }) => void (made += Number(type === "compaction")));

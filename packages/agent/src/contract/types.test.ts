@@ -12,6 +12,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
 import {
   Agent,
+  type AgentEnd,
   type AgentEndEvent,
   type AgentEvent,
   type AgentEventStream,
@@ -155,13 +156,13 @@ describe("a run", () => {
     const plain = (agent: Agent): AgentRun => agent.run("Hi");
     expectTypeOf(plain).returns.toEqualTypeOf<AgentRun>();
     expectTypeOf<AgentRun["output"]>().returns.toEqualTypeOf<Promise<undefined>>();
-    expectTypeOf<AgentRun["result"]>().returns.toEqualTypeOf<Promise<AgentEndEvent>>();
+    expectTypeOf<AgentRun["result"]>().returns.toEqualTypeOf<Promise<AgentEnd>>();
     expect(plain).toBeTypeOf("function");
   });
 
   it("with a schema has its type", async () => {
     const script = scriptedModel(() => '{"city":"Bern"}');
-    const agent = new Agent({ protocol: script, initialState: { model: script.model } });
+    const agent = new Agent({ protocol: script, model: script.model });
     const zodRun = agent.run("Where?", { output: z.object({ city: z.string() }) });
     expectTypeOf<typeof zodRun.output>().returns.toEqualTypeOf<Promise<{ city: string }>>();
     expect(await zodRun.output()).toEqual({ city: "Bern" });
@@ -198,7 +199,7 @@ describe("messages", () => {
 
   it("a custom message reaches the transcript, and the model only through convertToLlm", async () => {
     const script = scriptedModel(() => "Ok");
-    const agent = new Agent({ protocol: script, initialState: { model: script.model } });
+    const agent = new Agent({ protocol: script, model: script.model });
     await agent.prompt([
       { role: "note", content: "for people", timestamp: 0 },
       { role: "user", content: "Hi", timestamp: 0 },

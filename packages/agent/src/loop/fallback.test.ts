@@ -272,7 +272,7 @@ describe("how long the choice holds", () => {
     const script = scriptedModel([spent, "One", spent, "Two"]);
     const agent = new Agent({
       protocol: script,
-      initialState: { model: a },
+      model: a,
       fallbackModels: [b],
     });
     await agent.prompt("Go");
@@ -307,7 +307,8 @@ describe("how long the choice holds", () => {
     });
     const agent = new Agent({
       protocol: script,
-      initialState: { model: a, tools: [swap] },
+      model: a,
+      tools: [swap],
       fallbackModels: [b],
     });
     await agent.prompt("Go");
@@ -450,7 +451,7 @@ describe("around it", () => {
     const script = scriptedModel([busy, call(ANSWER_TOOL, { city: "Bern" })]);
     const agent = new Agent({
       protocol: script,
-      initialState: { model: a },
+      model: a,
       fallbackModels: [b],
     });
     const run = agent.run("Where?", { output: z.object({ city: z.string() }) });
@@ -497,7 +498,7 @@ describe("around it", () => {
     const script = scriptedModel([busy, "Ok"]);
     const agent = new Agent({
       protocol: script,
-      initialState: { model: a },
+      model: a,
       fallbackModels: [b],
       steering: "redirect",
     });

@@ -195,7 +195,8 @@ async function live(world: World): Promise<AgentEvent[]> {
     watchdog: { contentMs: { response: 200, thinking: 100, text: 100, call: 100 } },
     toolTimeoutMs: 250,
     abortGraceMs: 20,
-    initialState: { model: model.model, tools: toolsOn(clock) },
+    model: model.model,
+    tools: toolsOn(clock),
     middleware: [approval(({ tool }) => (tool.name === "asks" ? "suspend" : "allow"))],
   });
   const runs: AgentEvent[][] = [];

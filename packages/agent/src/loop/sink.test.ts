@@ -321,7 +321,7 @@ describe("R25: the sink of an Agent", () => {
     more: { script?: string[] } = {},
   ): { agent: Agent; heard: Recorder } {
     const script = scriptedModel(more.script ?? ["Hello", "Again"]);
-    const agent = new Agent({ protocol: script, initialState: { model: script.model }, sink });
+    const agent = new Agent({ protocol: script, model: script.model, sink });
     const heard = new Recorder();
     agent.subscribe(heard.sink);
     return { agent, heard };
@@ -332,7 +332,7 @@ describe("R25: the sink of an Agent", () => {
     const script = scriptedModel(["Hello"]);
     const agent: Agent = new Agent({
       protocol: script,
-      initialState: { model: script.model },
+      model: script.model,
       sink: async (event) => {
         await new Promise(setImmediate);
         order.push(`sink ${event.type} ${agent.state.messages.length}`);

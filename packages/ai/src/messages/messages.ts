@@ -350,6 +350,9 @@ export interface Model {
   quirks?: Readonly<Record<string, unknown>>;
 }
 
+/** The name of a model: `provider/id`, or a part of it that fits one model. */
+export type ModelName = string;
+
 /** What one request to a model holds. Valid for the call: copy what you keep. */
 export interface Context {
   systemPrompt?: string;

@@ -26,6 +26,7 @@ const models = [
   model("groq", "openai/gpt-oss-120b"),
   model("groq", "llama-8b"),
   model("together", "openai/gpt-oss-120b"),
+  model("together", "zai-org/glm-5"),
   model("amazon-bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0", "Claude Sonnet 4.5"),
   model("amazon-bedrock", "anthropic.claude-sonnet-4-6", "Claude Sonnet 4.6"),
   model("openrouter", "anthropic/claude-sonnet-4.6", "Claude Sonnet 4.6"),
@@ -41,7 +42,7 @@ describe("findModel", () => {
   it.each([
     ["provider/id", "openrouter/openai/gpt-5", "openrouter/openai/gpt-5"],
     ["provider/id of the maker before an equal id elsewhere", "openai/gpt-5", "openai/gpt-5"],
-    ["an id, also one with a slash", "openai/gpt-5.1-codex", "openrouter/openai/gpt-5.1-codex"],
+    ["an id, also one with a slash", "zai-org/glm-5", "together/zai-org/glm-5"],
     ["an id that others begin with", "gpt-5", "openai/gpt-5"],
     ["an id in another case, with space around", " GPT-5 ", "openai/gpt-5"],
     ["an id with a date", "claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5-20250929"],
@@ -60,19 +61,35 @@ describe("findModel", () => {
     expect(found(query)).toBe(expected);
   });
 
+  it.each([
+    ["anthropic/claude-sonnet-6", "anthropic/claude-sonnet-4-6"],
+    ["openai/mini-5", "openai/gpt-5-mini"],
+    ["anthropic/claude-sonnet-4-20250514", "anthropic/claude-sonnet-4-5-20250929"],
+    ["openai/gpt-5.1-codex", "openrouter/openai/gpt-5.1-codex"],
+    ["google/gemini-flash", "google/gemini-3-flash"],
+    ["mistral/llama-8b", "mistral/mistral-large-4"],
+  ])("never takes another model for %s, which names a service; it suggests", (query, other) => {
+    const error = caught(() => found(query));
+    expect(error).toBeInstanceOf(ModelNotFoundError);
+    expect((error as ModelNotFoundError).suggestions).toSatisfy(
+      (names: string[]) => names.length === 0 || names.includes(other),
+      String((error as ModelNotFoundError).suggestions),
+    );
+  });
+
   it("takes names of the same family at a service for one, however they are dated", () => {
     expect(found("amazon-bedrock/sonnet")).toBe("amazon-bedrock/anthropic.claude-sonnet-4-6");
   });
 
   it("chooses between no two resellers", () => {
-    const error = caught(() => found("openai/gpt-oss-120b"));
+    const error = caught(() => found("gpt-oss-120b"));
     expect(error).toBeInstanceOf(AmbiguousModelError);
     expect(error).toMatchObject({
       code: "ambiguous_model",
-      query: "openai/gpt-oss-120b",
+      query: "gpt-oss-120b",
       candidates: ["groq/openai/gpt-oss-120b", "together/openai/gpt-oss-120b"],
       message:
-        '"openai/gpt-oss-120b" fits several models: groq/openai/gpt-oss-120b, together/openai/gpt-oss-120b. Write one of them in full.',
+        '"gpt-oss-120b" fits several models: groq/openai/gpt-oss-120b, together/openai/gpt-oss-120b. Write one of them in full.',
     });
   });
 

@@ -49,7 +49,9 @@ export interface ModelCatalog {
   list(filter?: { provider?: string }): readonly Model[];
   /**
    * The model that is meant by a name, whatever its case: `provider/id`, an id, a
-   * model's own name, or a part of these; behind `provider/` a part will do as well.
+   * model's own name, or a part of these. A name that begins with a service finds models of that
+   * service alone, and by their whole id or name: a model that is not known is never replaced by
+   * another. One word without a number, as in `anthropic/sonnet`, is the newest of that family.
    *
    * Where a name fits several, this decides, in this order: what fits exactly; who
    * makes the model before your own and local services, and these before resellers;
@@ -188,20 +190,27 @@ function separated(text: string): string {
 function find(query: string, entries: readonly Entry[]): Model {
   const wanted = query.trim().toLowerCase();
   const { here, rest } = behindProvider(wanted, entries);
-  const attempts = [
-    () => entries.filter(({ model }) => fullId(model).toLowerCase() === wanted),
-    () => exactly(wanted, entries),
-    () => (rest === "" ? here : exactly(rest, here)),
-    () => partly(rest, here),
-    () => partly(wanted, entries),
-  ];
+  const attempts =
+    here.length > 0
+      ? [
+          () => here.filter(({ model }) => fullId(model).toLowerCase() === wanted),
+          () => (rest === "" ? here : exactly(rest, here)),
+          () => (FAMILY.test(rest) ? partly(rest, here) : []),
+        ]
+      : [() => exactly(wanted, entries), () => partly(wanted, entries)];
   for (const attempt of attempts) {
     const fits = attempt();
     if (fits.length > 0) return choose(query, fits);
   }
-  const suggestions = here.length > 0 ? suggest(rest, here) : suggest(wanted, entries);
+  const suggestions =
+    here.length > 0
+      ? [...suggest(rest, here), ...exactly(wanted, entries).map(({ model }) => fullId(model))]
+      : suggest(wanted, entries);
   throw new ModelNotFoundError(query, suggestions);
 }
+
+/** A part of a name that means no model of a certain number. */
+const FAMILY = /^[a-z]+$/;
 
 /** `openrouter/sonnet` asks for a part of a name at one service: what is there, and the part. */
 function behindProvider(

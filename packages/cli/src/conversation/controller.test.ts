@@ -89,7 +89,7 @@ async function setUp(
     sandbox: "none",
     stateFolder: join(folder, "state"),
   });
-  const agent = new Agent({ protocol: model, initialState: { model: model.model } });
+  const agent = new Agent({ protocol: model, model: model.model });
   const view = new FakeView();
   const opened: OpenRequest[] = [];
   let quits = 0;

@@ -38,7 +38,8 @@ async function started(script: readonly ScriptStep[]) {
   const agent = new Agent({
     protocol: model,
     sink: createJournal(session),
-    initialState: { model: model.model, tools: [wait] },
+    model: model.model,
+    tools: [wait],
   });
   recordInterruptions({ agent, session });
   return { agent, begun };
@@ -50,7 +51,7 @@ async function found(): Promise<boolean> {
   await session?.close();
   session = await openSession(path);
   const { messages } = await session.context();
-  const agent = new Agent({ initialState: { messages } });
+  const agent = new Agent({ messages });
   return wasInterrupted({ agent, session });
 }
 

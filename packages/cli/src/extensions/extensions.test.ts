@@ -453,7 +453,7 @@ it("PreCompact runs before the context is compacted, and may put it off", async 
       keepTurns: 1,
       beforeCompaction: (signal, trigger) => extensions.compact(signal, trigger),
     },
-    initialState: { model: script.model },
+    model: script.model,
   });
   extensions.attach({
     agent,

@@ -81,7 +81,8 @@ async function run(
   const script = scriptedModel([call("echo", args), "Done."]);
   const agent = new Agent({
     protocol: script,
-    initialState: { model: script.model, tools: [echo] },
+    model: script.model,
+    tools: [echo],
     middleware: [hooks.middleware, guard],
   });
   const { messages } = await agent.prompt("Say hello.");

@@ -284,16 +284,14 @@ class AgentHarness implements Harness {
       sink: (event) => this.#onEvent(event),
       onQueueChange: (change) => log.onQueueChange(change),
       ...(context && { unfinished: unfinishedCalls(context, options) }),
-      initialState: {
-        model,
-        tools: toolset.registry.list(),
-        thinkingLevel: settings.thinking ?? "off",
-        systemPrompt: instructions,
-        messages: context?.messages ?? [],
-        ...(context?.compaction && { compaction: context.compaction }),
-        ...(context && { queued: context.queued }),
-        ...(context && options.approvals === "suspend" && { pending: context.pending }),
-      },
+      model,
+      tools: toolset.registry.list(),
+      thinkingLevel: settings.thinking ?? "off",
+      instructions,
+      messages: context?.messages ?? [],
+      ...(context?.compaction && { compaction: context.compaction }),
+      ...(context && { queued: context.queued }),
+      ...(context && options.approvals === "suspend" && { pending: context.pending }),
     });
     this.#nameSession();
     this.#extensions?.attach({
@@ -614,9 +612,9 @@ function pinned(guidance: Guidance, instructions: string, { notes }: Toolset): s
   );
 }
 
-function createLimits({ maxCost, maxTurns }: Settings): Limits {
+function createLimits({ maxCost, maxTurns = Infinity }: Settings): Limits {
   return {
-    ...(maxTurns !== undefined && { maxTurns }),
+    maxTurns,
     ...(maxCost !== undefined && { maxCostUsd: maxCost }),
   };
 }

@@ -19,7 +19,7 @@ export const DEFAULT_MODELS: Readonly<Record<string, string>> = {
   xai: "xai/grok",
   deepseek: "deepseek/pro",
   mistral: "mistral/devstral-latest",
-  groq: "groq/gpt-oss-120b",
+  groq: "groq/openai/gpt-oss-120b",
   moonshot: "moonshot/kimi-k3.1-pro",
   zai: "zai/glm-5.3",
   cerebras: "cerebras/gpt-oss-120b",

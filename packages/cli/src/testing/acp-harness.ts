@@ -48,11 +48,9 @@ export async function scriptedHarness(
     retry: { maxRetries: 0 },
     ...(limits && { limits }),
     ...(session && { sink: createJournal(session, context) }),
-    initialState: {
-      ...(MODELS[0] && { model: MODELS[0] }),
-      tools: toolset.registry.list(),
-      messages: context?.messages ?? [],
-    },
+    ...(MODELS[0] && { model: MODELS[0] }),
+    tools: toolset.registry.list(),
+    messages: context?.messages ?? [],
   });
   agent.subscribe((event) => {
     if (event.type === "message_end") spending.addMessage(event.message);

@@ -56,7 +56,8 @@ async function run(world: World, isRemote: boolean): Promise<AgentEvent[]> {
     retry: { maxRetries: 2, baseDelayMs: 10 },
     watchdog: { contentMs: 20_000 },
     limits: { maxTurns: 6 },
-    initialState: { model: wire.model.model, tools },
+    model: wire.model.model,
+    tools,
   });
   const events: AgentEvent[] = [];
   agent.subscribe((event) => void events.push(structuredClone(event)));

@@ -312,14 +312,14 @@ describe("a client that goes away fails its calls at once", () => {
 describe("a host that makes another agent", () => {
   it("gets the tools registered for that one, too", async () => {
     const tools = [createTestTool("own")];
-    let agent = new Agent({ initialState: { tools } });
+    let agent = new Agent({ tools });
     const hosted = {
       id: "s",
       get agent(): Agent {
         return agent;
       },
       reset: async (): Promise<void> => {
-        agent = new Agent({ initialState: { tools } });
+        agent = new Agent({ tools });
       },
       close: (): Promise<void> => Promise.resolve(),
     };

@@ -84,7 +84,8 @@ async function record(world: World): Promise<Recorded> {
     watchdog: { contentMs: 500 },
     limits: { maxTurns: 8 },
     steering: world.steering ?? "skip-remaining",
-    initialState: { model: model.model, tools },
+    model: model.model,
+    tools,
     middleware: [approval(({ tool }) => (tool.name === "asks" ? "suspend" : "allow"))],
     ...(world.streamFn && { streamFn: world.streamFn }),
   });

@@ -45,8 +45,9 @@ export class ScriptedHost implements SessionHost {
       protocol: model,
       middleware: [approval(({ tool }) => (tool.name === "asks" ? "suspend" : "allow"))],
       ...(clock && { clock }),
+      model: model.model,
+      tools,
       ...more,
-      initialState: { model: model.model, tools, ...more?.initialState },
     });
     const events: AgentEvent[] = [];
     agent.subscribe((event) => void events.push(structuredClone(event)));

@@ -55,13 +55,13 @@ export interface SessionContext {
   messages: AgentMessage[];
   /** The entry of each message; of one that stands for others, that of the compaction. */
   entries: number[];
-  /** For `initialState`. What it leaves out is left out of `messages` already, which does not hurt. */
+  /** For a new `Agent`. What it leaves out is left out of `messages` already, which does not hurt. */
   compaction?: Compaction;
   settings: SessionSettings;
   title?: string;
-  /** Calls that wait for a person; for `initialState`. */
+  /** Calls that wait for a person; for a new `Agent`. */
   pending: PendingCall[];
-  /** What waits in the agent's queues; for `initialState`. */
+  /** What waits in the agent's queues; for a new `Agent`. */
   queued: QueuedMessages;
   /** What became of a call whose message is missing; for the agent's option of this name. */
   readonly unfinished: (toolCallId: string) => UnfinishedCall | undefined;

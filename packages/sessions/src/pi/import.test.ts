@@ -734,7 +734,8 @@ describe("going on with an imported session", () => {
     const agent = new Agent({
       protocol: model,
       unfinished: (id) => context.unfinished(id),
-      initialState: { model: model.model, messages: context.messages },
+      model: model.model,
+      messages: context.messages,
     });
     const end = await agent.prompt("And now?");
     expect(end.stop).toBe("done");

@@ -109,7 +109,8 @@ async function ask(
       },
       permissions({ mode: "full", sandboxed: false, ...options }),
     ],
-    initialState: { model: scriptedModelInfo, tools: [...mcp.tools] },
+    model: scriptedModelInfo,
+    tools: [...mcp.tools],
   });
   agent.subscribe((event) => {
     events.push(event);

@@ -30,7 +30,8 @@ async function outcome({ command = "make", access, rules = {}, mode = "ask", adv
   const script = scriptedModel([call("shell", { command }), "Done."]);
   const agent = new Agent({
     protocol: script,
-    initialState: { model: script.model, tools: [shell] },
+    model: script.model,
+    tools: [shell],
     middleware: [guard],
   });
   const { messages } = await agent.prompt("Go.");

@@ -64,7 +64,8 @@ async function attempt(
   const agent = new Agent({
     protocol: model,
     middleware: [guard],
-    initialState: { model: model.model, tools: tools.registry.list() },
+    model: model.model,
+    tools: tools.registry.list(),
   });
   const ends: (AgentEvent & { type: "tool_execution_end" })[] = [];
   agent.subscribe((event) => {

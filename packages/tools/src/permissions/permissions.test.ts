@@ -499,7 +499,8 @@ describe("an approval that comes later", () => {
     const tool = write();
     const agent = new Agent({
       protocol: model,
-      initialState: { model: model.model, tools: [tool] },
+      model: model.model,
+      tools: [tool],
       middleware: [permissions({ sandboxed: true })],
     });
     expect((await agent.prompt("Go"))?.stop).toBe("suspended");
@@ -520,7 +521,9 @@ describe("an approval that comes later", () => {
     const { messages } = agent.state;
     const other = new Agent({
       protocol: again,
-      initialState: { model: again.model, tools: [tool], messages },
+      model: again.model,
+      tools: [tool],
+      messages,
       middleware: [permissions({ sandboxed: true })],
     });
     await unlink(join(folder, "link"));

@@ -104,11 +104,9 @@ function agentFor(work: Work): Agent {
   return new Agent({
     streamFn: streamFn(work),
     maxToolConcurrency: Number.POSITIVE_INFINITY,
-    initialState: {
-      model,
-      messages: toHistory(work.history ?? NONE),
-      tools: toTools(work.tools ?? NONE),
-    },
+    model,
+    messages: toHistory(work.history ?? NONE),
+    tools: toTools(work.tools ?? NONE),
     ...(work.hook ? { transformContext: createHook(work.hook) } : {}),
     // What a listener throws would be a process warning.
     onError: () => {},

@@ -173,8 +173,8 @@ export function createAgentsWork(count: number): Work {
 
 async function answerOnce(streamFn: StreamFn): Promise<number> {
   let deltas = 0;
-  const initialState = { model: benchModel, messages: [], tools: [addTool] };
-  const agent = new Agent({ streamFn, initialState });
+  const options = { model: benchModel, messages: [], tools: [addTool] };
+  const agent = new Agent({ streamFn, ...options });
   agent.subscribe((event) => {
     if (event.type === "message_update" && "delta" in event.assistantMessageEvent) deltas++;
   });

@@ -133,13 +133,11 @@ async function playStretch(
   const answers = new Answers(next);
   const { toolChoice } = first.request;
   const agent = new Agent({
-    initialState: {
-      model,
-      messages,
-      systemPrompt: first.request.system,
-      tools: recordedTools(first.request, (id, name) => answers.take(id, name)),
-      thinkingLevel: first.request.thinks ? "high" : "off",
-    },
+    model,
+    messages,
+    instructions: first.request.system,
+    tools: recordedTools(first.request, (id, name) => answers.take(id, name)),
+    thinkingLevel: first.request.thinks ? "high" : "off",
     protocol: createInProcessClient(createProviders()),
     apiKey: API_KEY,
     ...(toolChoice && { toolChoice }),

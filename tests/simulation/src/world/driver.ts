@@ -146,12 +146,10 @@ class AgentDriver implements Driver {
     const { plan } = world;
     const options: AgentOptions = {
       ...commonConfig(this.#parts),
-      initialState: {
-        tools: toolbox.tools,
-        messages: journal.messages,
-        pending: journal.pending,
-        ...(model && { model }),
-      },
+      tools: toolbox.tools,
+      messages: journal.messages,
+      pending: journal.pending,
+      ...(model && { model }),
       steeringMode: plan.steeringMode,
       followUpMode: plan.followUpMode,
       ...(plan.listenerTimeoutMs !== undefined && { listenerTimeoutMs: plan.listenerTimeoutMs }),

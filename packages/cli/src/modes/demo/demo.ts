@@ -139,11 +139,9 @@ async function runAgent(
   const script = scriptedModel(demoScript, { ...(watched && TYPING), ...(clock && { clock }) });
   const agent = new Agent({
     protocol: live?.client ?? script,
-    initialState: {
-      model: live?.model ?? script.model,
-      tools,
-      ...(live && { systemPrompt: INSTRUCTIONS }),
-    },
+    model: live?.model ?? script.model,
+    tools,
+    ...(live && { systemPrompt: INSTRUCTIONS }),
     ...(live && { middleware: [onlyTests], limits: LIVE_LIMITS }),
     // A screen that cannot be written to is no small thing here: it is all there is.
     sink: listener,

@@ -36,12 +36,10 @@ export async function askOracle(
     agent: {
       ...options.agent,
       protocol: options.client,
-      initialState: {
-        model: options.model,
-        systemPrompt: options.systemPrompt ?? SYSTEM_PROMPT,
-        thinkingLevel: options.thinkingLevel ?? "off",
-        tools: options.tools ?? [],
-      },
+      model: options.model,
+      instructions: options.systemPrompt ?? SYSTEM_PROMPT,
+      thinkingLevel: options.thinkingLevel ?? "off",
+      tools: options.tools ?? [],
       limits: tighter(limits, left),
       ...(options.middleware && { middleware: options.middleware }),
       clock: env.clock,

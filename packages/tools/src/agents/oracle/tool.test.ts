@@ -82,7 +82,8 @@ async function ask(
   ]);
   const agent = new Agent({
     protocol: asker,
-    initialState: { model: priced, tools: [oracle] },
+    model: priced,
+    tools: [oracle],
     clock: env.clock,
     limits,
   });

@@ -59,12 +59,10 @@ export async function runTask(
       agent: {
         ...options.agent,
         protocol: options.client,
-        initialState: {
-          model,
-          systemPrompt: options.systemPrompt ?? SYSTEM_PROMPT,
-          thinkingLevel: options.thinkingLevel ?? "off",
-          tools,
-        },
+        model,
+        instructions: options.systemPrompt ?? SYSTEM_PROMPT,
+        thinkingLevel: options.thinkingLevel ?? "off",
+        tools,
         limits,
         shouldStopAfterTurn: ({ usage }) => {
           share.spent = usage;

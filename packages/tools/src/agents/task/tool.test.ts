@@ -86,7 +86,8 @@ function start({ calls, script, tools = [], options = {}, limits = {} }: Setup):
   const asker = scriptedModel([calls, "Done"], { clock });
   const agent = new Agent({
     protocol: asker,
-    initialState: { model: priced, tools: [task] },
+    model: priced,
+    tools: [task],
     clock,
     limits,
   });

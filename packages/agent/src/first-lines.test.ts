@@ -1,0 +1,240 @@
+import { type Model, type ProtocolClient } from "@gyre/ai";
+import { call, fail, manualClock, say, scriptedModel } from "@gyre/ai/testing";
+import { afterEach, describe, expect, expectTypeOf, it, vi } from "vitest";
+import * as z from "zod";
+import {
+  Agent,
+  type AgentEnd,
+  DEFAULT_MAX_TURNS,
+  defineTool,
+  type Middleware,
+  OutputError,
+  RunFailedError,
+} from "./index.ts";
+import { access } from "./model-access.ts";
+import { access as nodeAccess } from "./node/model-access.ts";
+
+const weather = defineTool({
+  name: "weather",
+  description: "The weather of a city.",
+  parameters: z.object({ city: z.string() }),
+  execute: ({ city }) => `Rain in ${city}.`,
+});
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** The services and the catalog of Node, with a script in place of the services. */
+function useScript(protocol: ProtocolClient): void {
+  vi.spyOn(nodeAccess, "createClient").mockResolvedValue(protocol);
+}
+
+describe("the first lines", () => {
+  it("name a model, and print the text of the answer", async () => {
+    const script = scriptedModel([call("weather", { city: "Bern" }), "It rains."]);
+    useScript(script);
+    const agent = new Agent({
+      model: "anthropic/claude-sonnet-4-5",
+      instructions: "Be brief.",
+      tools: [weather],
+    });
+    const end = await agent.prompt("How is the weather in Bern?");
+    expect(end.text).toBe("It rains.");
+    expect(script.calls[0]).toMatchObject({ systemPrompt: "Be brief." });
+    expect(agent.state.model).toMatchObject({ provider: "anthropic", id: "claude-sonnet-4-5" });
+  });
+
+  it("stream the text", async () => {
+    const script = scriptedModel([
+      [say("Let me see. "), call("weather", { city: "Bern" })],
+      "Rain.",
+    ]);
+    const agent = new Agent({ model: script.model, protocol: script, tools: [weather] });
+    const parts: string[] = [];
+    for await (const text of agent.run("Weather?").textStream) parts.push(text);
+    expect(parts.join("")).toBe("Let me see. Rain.");
+  });
+
+  it("a run that failed does not look like an empty answer", async () => {
+    const script = scriptedModel(() => fail("no such key", { kind: "auth", status: 401 }));
+    const agent = new Agent({ model: script.model, protocol: script });
+    const end = await agent.prompt("Hi");
+    expect(end.stop).toBe("error");
+    expect(() => end.text).toThrow(RunFailedError);
+    expect(() => end.text).toThrow(/no such key/);
+    const read = async (): Promise<void> => {
+      for await (const text of agent.run("Hi").textStream) expect(text).toBe("");
+    };
+    await expect(read()).rejects.toThrow(/no such key/);
+  });
+
+  it("the text of an end is not in copies of it", async () => {
+    const script = scriptedModel(["Hello"]);
+    const end = await new Agent({ model: script.model, protocol: script }).prompt("Hi");
+    expect(Object.keys(end)).not.toContain("text");
+    expect(JSON.parse(JSON.stringify(end))).not.toHaveProperty("text");
+    expect(structuredClone(end)).not.toHaveProperty("text");
+  });
+
+  it("a typed answer is in the end", async () => {
+    const script = scriptedModel(['{"city":"Bern"}', "no idea", "none", "none", "none"]);
+    const agent = new Agent({ model: script.model, protocol: script });
+    const output = z.object({ city: z.string() });
+    const end = await agent.prompt("Where?", { output });
+    expectTypeOf(end).toEqualTypeOf<AgentEnd<{ city: string }>>();
+    expect(end.output).toEqual({ city: "Bern" });
+    const without = await agent.prompt("Where?", { output });
+    expect(() => without.output).toThrow(OutputError);
+  });
+});
+
+describe("a model by its name", () => {
+  it("is looked up once, while the agent counts as running", async () => {
+    const script = scriptedModel(["One", "Two"]);
+    const find = vi.spyOn(nodeAccess, "findModel");
+    const agent = new Agent({ model: "anthropic/claude-sonnet-4-5", protocol: script });
+    expect(agent.state.model).toBeUndefined();
+    const first = agent.prompt("1");
+    expect(agent.isRunning).toBe(true);
+    await expect(agent.prompt("2")).rejects.toThrow(/the agent is running/);
+    let idle = false;
+    void agent.waitForIdle().then(() => (idle = true));
+    await first;
+    await agent.waitForIdle();
+    expect(idle).toBe(true);
+    await agent.prompt("2");
+    expect(find).toHaveBeenCalledTimes(1);
+  });
+
+  it("R21: an abort while it is looked up ends the run before the model is asked", async () => {
+    const script = scriptedModel(["One"]);
+    const agent = new Agent({ model: "anthropic/claude-sonnet-4-5", protocol: script });
+    const end = agent.prompt("1");
+    agent.abort();
+    expect(await end).toMatchObject({ stop: "aborted" });
+    expect(script.calls).toHaveLength(0);
+  });
+
+  it("can be set during a run, for its next turn", async () => {
+    const script = scriptedModel([call("weather", { city: "Bern" }), "Rain."]);
+    const agent = new Agent({ model: script.model, protocol: script, tools: [weather] });
+    agent.subscribe((event) => {
+      if (event.type === "tool_execution_start") agent.setModel("anthropic/claude-opus-4-5");
+    });
+    const end = await agent.prompt("Weather?");
+    expect(end.text).toBe("Rain.");
+    expect(agent.state.model).toMatchObject({ id: "claude-opus-4-5" });
+  });
+
+  it("that fits no model rejects the prompt, and the agent is idle", async () => {
+    const agent = new Agent({ model: "anthropic/claude-sonnett", protocol: scriptedModel([]) });
+    await expect(agent.prompt("Hi")).rejects.toThrow(/Did you mean anthropic\/claude-sonnet/);
+    expect(agent.isRunning).toBe(false);
+    expect(agent.state.messages).toEqual([]);
+  });
+
+  it("outside of Node says what to give", async () => {
+    await expect(access.findModel("openai/gpt-5")).rejects.toThrow(
+      /findModel\("openai\/gpt-5"\) of @gyre\/ai\/models/,
+    );
+    await expect(access.createClient()).rejects.toThrow(/give it a `protocol`/);
+  });
+});
+
+describe("one run of its own", () => {
+  it("has its own settings, and the next one has the agent's again", async () => {
+    const script = scriptedModel(() => "Ok");
+    const options: unknown[] = [];
+    const protocol: ProtocolClient = {
+      stream: (model: Model, context, given) => {
+        options.push(given);
+        return script.stream(model, context, given);
+      },
+    };
+    const agent = new Agent({ model: script.model, protocol, temperature: 0, headers: { a: "1" } });
+    await agent.prompt("1", { temperature: 1, maxTokens: 5, headers: { b: "2" } });
+    await agent.prompt("2");
+    expect(options).toMatchObject([
+      { temperature: 1, maxTokens: 5, headers: { a: "1", b: "2" } },
+      { temperature: 0, headers: { a: "1" } },
+    ]);
+    expect(options[1]).not.toHaveProperty("maxTokens");
+  });
+
+  it("has tools and limits of its own; its middleware is inside of the agent's", async () => {
+    const seen: string[] = [];
+    const note = (name: string): Middleware => ({
+      tool: async (invocation, next) => {
+        seen.push(name);
+        return next(invocation);
+      },
+    });
+    const script = scriptedModel(() => call("weather", { city: "Bern" }));
+    const agent = new Agent({ model: script.model, protocol: script, middleware: [note("agent")] });
+    const end = await agent.prompt("Weather?", {
+      tools: [weather],
+      limits: { maxTurns: 2 },
+      middleware: [note("run")],
+    });
+    expect(end).toMatchObject({ stop: "limit", limit: "maxTurns", turns: 2 });
+    expect(seen).toEqual(["agent", "run", "agent", "run"]);
+    expect(agent.state.tools).toEqual([]);
+  });
+
+  it("R23: ends after 100 turns unless it has another limit, and can be continued", async () => {
+    let turn = 0;
+    const script = scriptedModel(() => call("weather", { city: `Bern ${++turn}` }));
+    const agent = new Agent({ model: script.model, protocol: script, tools: [weather] });
+    const end = await agent.prompt("Weather?");
+    expect(end).toMatchObject({ stop: "limit", limit: "maxTurns", turns: DEFAULT_MAX_TURNS });
+    expect(await agent.continue({ limits: { maxTurns: 1 } })).toMatchObject({ turns: 1 });
+    const long = await agent.continue({ limits: { maxTurns: 101 } });
+    expect(long.turns).toBe(101);
+  });
+});
+
+describe("messages without a time", () => {
+  it("get the time of the call; others stay as they are", async () => {
+    const script = scriptedModel(["Ok"]);
+    const kept = { role: "user", content: "Hi", timestamp: 7 } as const;
+    const agent = new Agent({
+      model: script.model,
+      protocol: script,
+      messages: [kept, { ...(await answer()), timestamp: 8 }],
+      clock: manualClock(42),
+    });
+    await agent.prompt({ role: "user", content: "And now?" });
+    expect(agent.state.messages[0]).toBe(kept);
+    expect(agent.state.messages[2]).toEqual({ role: "user", content: "And now?", timestamp: 42 });
+  });
+
+  async function answer(): Promise<NonNullable<AgentEnd["finalMessage"]>> {
+    const script = scriptedModel(["Hello"]);
+    const end = await new Agent({ model: script.model, protocol: script }).prompt("Hi");
+    if (!end.finalMessage) throw new Error("There is no answer.");
+    return end.finalMessage;
+  }
+});
+
+describe("what people write by mistake", () => {
+  const make = (options: object): Agent => new Agent(options);
+  it.each([
+    [
+      { initialState: { model: "x" } },
+      /no option "initialState": write its parts beside it: model/,
+    ],
+    [{ systemPrompt: "Be brief." }, /no option "systemPrompt": write instructions/],
+    [{ maxSteps: 3 }, /no option "maxSteps": write limits: \{ maxTurns \}/],
+    [{ messages: [{ role: "system", content: "Be brief." }] }, /no role "system".*`instructions`/],
+    [{ messages: [{ role: "assistant", content: "Hi" }] }, /is a list of blocks.*got "Hi"/],
+  ])("%j is answered with what to write", (options, text) => {
+    expect(() => make(options)).toThrow(text);
+  });
+
+  it("prompt(undefined) is answered with what to write", async () => {
+    const script = scriptedModel([]);
+    const agent = new Agent({ model: script.model, protocol: script });
+    await expect(agent.prompt(undefined as never)).rejects.toThrow(
+      /A prompt is a text, or messages/,
+    );
+  });
+});
