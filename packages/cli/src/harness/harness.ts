@@ -402,7 +402,7 @@ class AgentHarness implements Harness {
             end,
             turns,
             usage,
-            spending: this.#takeRecent(),
+            spending: this.takeSpending(),
             ...(output && (await readAnswer(run))),
             ...(error !== undefined && { sessionError: error }),
           };
@@ -450,7 +450,7 @@ class AgentHarness implements Harness {
     return usage;
   }
 
-  #takeRecent(): Partial<Record<Purpose, Usage>> {
+  takeSpending(): Partial<Record<Purpose, Usage>> {
     const recent = Object.fromEntries(this.#recent);
     this.#recent = new Map();
     return recent;

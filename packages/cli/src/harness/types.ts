@@ -1,5 +1,5 @@
 import type { Decision } from "@gyre/agent";
-import type { Model, ThinkingLevel } from "@gyre/ai";
+import type { Model, ThinkingLevel, Usage } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest, PermissionMode } from "@gyre/tools";
@@ -14,7 +14,7 @@ import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
-import type { Spending } from "./spending.ts";
+import type { Purpose, Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/io.ts";
 
@@ -85,6 +85,8 @@ export interface Harness extends ConversationAgent {
   readonly fileHistory?: FileHistory | undefined;
   /** All that was paid for the session. */
   readonly spending: Spending;
+  /** By what it was for, all that was paid since the end of the last prompt, or since the last call. */
+  takeSpending(): Partial<Record<Purpose, Usage>>;
   /** Commands of plugins. */
   readonly commands?: CommandRegistry | undefined;
   /** Skills that the agent can read. */

@@ -58,6 +58,7 @@ export async function scriptedHarness(
   const harness: Harness = {
     agent,
     spending,
+    takeSpending: () => ({}),
     toolset,
     session,
     denied: [],

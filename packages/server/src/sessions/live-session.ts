@@ -308,7 +308,8 @@ export class LiveSession {
     const event = { ...held, ...addRun(held, this.#earlier) };
     this.#heldEnd = undefined;
     this.#earlier = undefined;
-    const { type, payload } = this.#writer.write(event);
+    const { type, payload: end } = this.#writer.write(event);
+    const payload = { ...end, ...this.hosted.runInfo?.() };
     this.#published.endRun(event, this.#log.last + 1, payload);
     this.#publish(type, payload);
   }

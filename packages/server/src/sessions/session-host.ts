@@ -42,6 +42,8 @@ export interface HostedSession {
   readonly agent: Agent;
   /** Further facts about the session for clients: folder, title. */
   readonly info?: () => Readonly<Record<string, unknown>>;
+  /** Further facts about the run that ends, for `agent_end`. Called once for each. */
+  runInfo?(): Readonly<Record<string, unknown>>;
   /** Whether `listPage` of its host has it. Default: yes. */
   readonly isListed?: boolean;
   /** Runs on a prompt to its end; settles when the next run can start. */

@@ -313,7 +313,7 @@ describe("session/prompt", () => {
       {
         sessionUpdate: "usage_update",
         used: 100,
-        size: 1000,
+        size: 160_000,
         cost: { amount: 0.5, currency: "USD" },
       },
     ]);

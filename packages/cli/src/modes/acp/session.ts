@@ -321,15 +321,16 @@ export class AcpSession {
   }
 
   async #sendUsage(message: AgentMessage | undefined): Promise<void> {
-    const { contextWindow } = this.#harness.model;
-    if (message?.role !== "assistant" || contextWindow === undefined) return;
+    if (message?.role !== "assistant") return;
     const used = totalTokens(message.usage);
     if (used === 0) return;
-    const { cost } = this.#harness.spending.session;
+    const { compactAt, spending } = this.#harness;
+    const { cost } = spending.session;
     await this.#send({
       sessionUpdate: "usage_update",
       used,
-      size: contextWindow,
+      // What the footer of the terminal counts by: beyond it the context is compacted.
+      size: compactAt,
       ...(cost && { cost: { amount: cost.total, currency: "USD" } }),
     });
   }

@@ -14,6 +14,7 @@ import {
   type SessionPrompt,
 } from "@gyre/server";
 import { type Session, SessionError, type SessionStore } from "@gyre/sessions";
+import type { Outcome } from "../../conversation/types.ts";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import { type Ceilings, isModeWithin, isToolWithin } from "../../harness/ceilings.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
@@ -220,6 +221,8 @@ class RpcSession implements HostedSession {
   readonly #parts: RpcSessionParts;
   readonly #session: Session | undefined;
   #harness: Harness;
+  /** How the last prompt ended, until clients know. */
+  #outcome: Outcome | undefined;
 
   constructor(parts: RpcSessionParts) {
     this.id = parts.id;
@@ -234,12 +237,21 @@ class RpcSession implements HostedSession {
   }
 
   info(): Readonly<Record<string, unknown>> {
+    const { mode, spending } = this.#harness;
     const file = this.#session && { file: this.#session.path };
-    return { cwd: this.#parts.cwd, mode: this.#harness.mode, ...file };
+    const paid = Object.fromEntries(spending.purposes);
+    return { cwd: this.#parts.cwd, mode, ...file, spending: paid };
   }
 
-  prompt(prompt: SessionPrompt): Promise<unknown> {
-    return this.#harness.prompt(prompt);
+  runInfo(): Readonly<Record<string, unknown>> {
+    const spending = this.#outcome?.spending ?? this.#harness.takeSpending();
+    this.#outcome = undefined;
+    return { spending };
+  }
+
+  async prompt(prompt: SessionPrompt): Promise<void> {
+    this.#outcome = undefined;
+    this.#outcome = await this.#harness.prompt(prompt);
   }
 
   async update({ model, thinkingLevel, modes = {}, ...changes }: SessionChanges): Promise<void> {

@@ -113,6 +113,33 @@ describe("gyre rpc", () => {
     expect(driver.stderr).toContain("to whom it may concern");
   });
 
+  it("reports what was paid, by what it was for: of a run in its end, of the session in snapshots", async () => {
+    const args = { path: "a.txt", content: "x" };
+    play([
+      { say: [{ call: "write", arguments: args, id: "c1" }] },
+      { say: "Written." },
+      { say: "Again." },
+    ]);
+    const driver = drive({ mode: "ask" });
+    const id = await driver.create();
+    const paid = { answers: { input: 100, output: 20 } };
+    expect((await driver.run("Write it.", id)).payload).toMatchObject({ spending: paid });
+    const from = driver.frames.length;
+    await driver.ask("approve", { decisions: { c1: { type: "approve" } } }, id);
+    const approved = await driver.next(({ type }) => type === "agent_end", from);
+    expect(approved.payload).toMatchObject({ stop: "done", spending: paid });
+    expect((await driver.run("Again?", id)).payload).toMatchObject({ spending: paid });
+    await driver.ask("session_attach", {}, id);
+    const { payload } = await driver.next(({ type }) => type === "snapshot", from);
+    expect(payload).toMatchObject({
+      spending: { answers: { input: 300, output: 60 } },
+      run: { end: { payload: { spending: paid } } },
+    });
+    await driver.ask("session_close", {}, id);
+    // It is in the file.
+    expect((await driver.attach(id))["spending"]).toMatchObject({ answers: { input: 300 } });
+  });
+
   it("lists sessions in pages, those of other folders last while they are open", async () => {
     const driver = drive();
     const first = await driver.create();

@@ -138,6 +138,19 @@ describe("a page", () => {
     expect(foreignTags(html)).toEqual([]);
   });
 
+  it("counts all that was paid for: other branches, and what is no answer", async () => {
+    await append({ role: "user", content: "One", timestamp: 0 }, answer([]));
+    const { leaf } = session;
+    await append({ role: "user", content: "Two", timestamp: 0 }, answer([]));
+    const usage = { input: 100, output: 10, cost: { total: 0.25 } };
+    const data = { purpose: "summaries", model: "scripted/one", usage };
+    await session.append({ type: "custom", kind: "usage", data });
+    await session.branch(leaf);
+    const html = await page();
+    expect(html).not.toContain("Two");
+    expect(html).toContain("<footer><p>Tokens: 2,500 in · 70 out · $1.25</p></footer>");
+  });
+
   it("colors what a diff changes, and no name of a file", async () => {
     const diff = "--- a.sql\n+++ a.sql\n@@ -1,2 +1,1 @@\n--- gone\n+++ here\n-x\n";
     await append(answer([{ type: "toolCall", id: "1", name: "edit", arguments: {} }]), {

@@ -1,6 +1,5 @@
 import { listCalls, isLlmMessage } from "@gyre/agent";
 import {
-  addUsage,
   errorMessage,
   type AssistantContent,
   type AssistantMessage,
@@ -9,7 +8,6 @@ import {
   toRecord,
   type ToolCall,
   type ToolResultMessage,
-  type Usage,
   type UserContent,
 } from "@gyre/ai";
 import type { Entry, Session } from "@gyre/sessions";
@@ -22,6 +20,7 @@ import { htmlText } from "./html-text.ts";
 import { markdownHtml, plainHtml } from "./markdown-html.ts";
 import { promptText, sentOutputText } from "../../../conversation/prompt-text.ts";
 import { exitText, type UserCommandMessage } from "../../../conversation/user-command.ts";
+import { readSpending } from "../../../harness/spending.ts";
 import { oneLine } from "../../../text/shown-text.ts";
 import { toolView } from "../transcript/tool-view.ts";
 
@@ -41,7 +40,6 @@ export function exportMark(sessionId: string): string {
  */
 export async function* sessionHtml(session: Session): AsyncGenerator<string, void> {
   yield await head(session);
-  let usage: Usage = {};
   let open: AnswerWithResults | undefined;
   for (const id of listShownIds(session)) {
     const entry = await readEntry(session, id);
@@ -69,13 +67,14 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
     } else if (message?.role === "toolResult") {
       yield section("result", resultHtml(message));
     } else if (message?.role === "assistant") {
-      usage = addUsage(usage, message.usage);
       const waiting = new Set(listCalls(message).map((call) => call.id));
       open = { message, results: new Map(), waiting };
     }
   }
   if (open) yield answerHtml(open);
-  yield `<footer><p>Tokens: ${htmlText(usageDetails(usage))}</p></footer>\n</body>\n</html>\n`;
+  // Summaries, side questions and other branches were paid for too.
+  const { session: paid } = await readSpending(session, undefined);
+  yield `<footer><p>Tokens: ${htmlText(usageDetails(paid))}</p></footer>\n</body>\n</html>\n`;
 }
 
 /** An answer with the results of its calls so far. */
