@@ -1,8 +1,9 @@
-import { chmod, mkdir, mkdtemp } from "node:fs/promises";
-import { homedir } from "node:os";
-import { join, relative } from "node:path";
+import { existsSync } from "node:fs";
+import { access, chmod, constants, mkdir, mkdtemp } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
 import type { AgentTool } from "@gyre/agent";
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, errnoOf, systemClock } from "@gyre/ai";
 import { type ToolOptions, type ToolParts, TOOLS } from "./catalog.ts";
 import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
@@ -83,10 +84,8 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   for (const name of names) if (!offered.includes(name)) throw noSuchTool(name, offered);
   const { clock = systemClock, environment = process.env, network = false } = options;
   const { keepVariables: keep = [], readOnly = [], secret } = options;
-  const stateFolder = options.stateFolder ?? defaultStateFolder(environment);
-  await mkdir(stateFolder, { recursive: true, mode: OWNER_ONLY });
-  // What is in it says what is killed: no other user may write to it.
-  await chmod(stateFolder, OWNER_ONLY);
+  const wanted = options.stateFolder ?? defaultStateFolder(environment);
+  const stateFolder = await makeStateFolder(wanted);
   await reapLeftovers(stateFolder);
   const files = listInside(options.readOnlyFiles ?? [], options.root);
   const sandbox = keepFiles(await prepareSandbox(options.sandbox, options.root), files);
@@ -136,8 +135,35 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
       await jobs.close();
       await workspace.close();
       await removeFolder(spoolFolder);
+      if (stateFolder !== wanted) await removeFolder(stateFolder);
     },
   };
+}
+
+/** What says that a folder, or the file system that it is on, may not be written to. */
+const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM", "EROFS"]);
+
+/**
+ * Makes the folder. Where it may not be written to, a home that is read-only say, it is a new one
+ * among the temporary files, which the caller removes.
+ */
+async function makeStateFolder(wanted: string): Promise<string> {
+  try {
+    await mkdir(wanted, { recursive: true, mode: OWNER_ONLY });
+    // What is in it says what is killed: no other user may write to it.
+    await chmod(wanted, OWNER_ONLY);
+    return wanted;
+  } catch (error) {
+    const writable = access(nearestFolder(wanted), constants.W_OK);
+    const refused = await writable.then(() => errnoOf(error), errnoOf);
+    if (!NOT_WRITABLE.has(refused)) throw error;
+    return mkdtemp(join(tmpdir(), "gyre-state-"));
+  }
+}
+
+/** The folder itself, or the first above it that is there: Node says ENOENT of one that it may not make. */
+function nearestFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
 }
 
 /** Whether these options have it: false for its name excludes it. */

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import type { Session } from "@gyre/sessions";
+import { errnoOf, errorMessage } from "@gyre/ai";
+import type { Session, SessionStore } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import { ExitError, EXIT, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
@@ -119,6 +120,18 @@ export async function openStore(io: Pick<Io, "env">) {
   return new SessionStore(defaultSessionFolder(io.env), { forkHint, unlockHint });
 }
 
+/** Makes a session in the store. An error of the folder says what to set. */
+export async function createStored(store: SessionStore, cwd: string): Promise<Session> {
+  try {
+    return await store.create({ cwd });
+  } catch (error) {
+    if (errnoOf(error) !== "write_failed") throw error;
+    const hint =
+      "Set XDG_STATE_HOME to a folder that may be written to, or use --no-session to write no session.";
+    throw new ExitError(EXIT.failed, `${errorMessage(error)}. ${hint}`, { cause: error });
+  }
+}
+
 /** Which session the command line asks for: one that is there, open, or the way to a new one. */
 export interface ChosenSession {
   session?: Session;
@@ -137,7 +150,7 @@ export async function chooseSession(
   const isGoneOn = values.continue || resume !== undefined;
   if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};
   const store = await openStore(io);
-  if (!isGoneOn) return { newSession: () => store.create({ cwd }) };
+  if (!isGoneOn) return { newSession: () => createStored(store, cwd) };
   const id = resume ?? (await store.latest(cwd))?.id;
   if (id === undefined) {
     throw new ExitError(

@@ -7,6 +7,7 @@ import type { Values } from "../../../core/options.ts";
 import {
   type ChosenSession,
   chooseSession,
+  createStored,
   openStore,
   readSetup,
   type Setup,
@@ -256,7 +257,7 @@ export class AgentOpener {
     const next: ChosenSession =
       "session" in request
         ? { session: await store.open(request.session) }
-        : { newSession: () => store.create({ cwd: this.#setup.cwd }) };
+        : { newSession: () => createStored(store, this.#setup.cwd) };
     await this.#close();
     return { next, edit: "new" in request ? request.prompt : undefined };
   }
