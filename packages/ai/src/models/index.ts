@@ -10,4 +10,4 @@ export {
   type UserService,
   userServices,
 } from "./user-models.ts";
-export * from "./model-facts.ts";
+export * from "./catalog-facts.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { errorMessage } from "@gyre/ai";
-import { type ModelFacts, ModelFactsError, parseModelFacts } from "@gyre/ai/models";
+import { type CatalogFacts, CatalogFactsError, parseCatalogFacts } from "@gyre/ai/models";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Environment, Io } from "../core/io.ts";
 import { oneLine } from "../settings/problem.ts";
@@ -28,7 +28,7 @@ export interface RefreshParts {
 export async function refreshFacts(
   io: Pick<Io, "env" | "signal">,
   parts: RefreshParts,
-): Promise<ModelFacts> {
+): Promise<CatalogFacts> {
   const { href, hash } = findPlace(parts.settings);
   const now = (parts.now ?? Date.now)();
   const bytes = await download(href, io, parts);
@@ -149,7 +149,7 @@ async function readBody(href: string, response: Response): Promise<Uint8Array> {
   }
 }
 
-function parseFacts(href: string, bytes: Uint8Array): ModelFacts {
+function parseFacts(href: string, bytes: Uint8Array): CatalogFacts {
   let json: unknown;
   try {
     json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
@@ -157,9 +157,9 @@ function parseFacts(href: string, bytes: Uint8Array): ModelFacts {
     throw failed(href, "what came is no JSON", error);
   }
   try {
-    return parseModelFacts(json, "what came");
+    return parseCatalogFacts(json, "what came");
   } catch (error) {
-    if (!(error instanceof ModelFactsError)) throw error;
+    if (!(error instanceof CatalogFactsError)) throw error;
     throw failed(href, oneLine(error.message), error);
   }
 }

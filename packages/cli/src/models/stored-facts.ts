@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { errorMessage, type Model } from "@gyre/ai";
-import { catalog, CATALOG_DATE, mergeModelFacts, parseModelFacts } from "@gyre/ai/models";
+import { catalog, CATALOG_DATE, mergeCatalogFacts, parseCatalogFacts } from "@gyre/ai/models";
 import { readSmallFile } from "../settings/file.ts";
 import type { Environment } from "../core/io.ts";
 
@@ -43,9 +43,9 @@ export function knownModels(env: Environment): KnownModels {
   });
   if ("problem" in file) return broken(`${path} ${file.problem}`);
   try {
-    const facts = parseModelFacts(JSON.parse(file.content.toString("utf8")), path);
+    const facts = parseCatalogFacts(JSON.parse(file.content.toString("utf8")), path);
     if (facts.date < CATALOG_DATE) return builtIn;
-    return { models: mergeModelFacts(catalog(), facts), date: facts.date };
+    return { models: mergeCatalogFacts(catalog(), facts), date: facts.date };
   } catch (error) {
     return broken(error instanceof SyntaxError ? `${path} is no JSON` : errorMessage(error));
   }

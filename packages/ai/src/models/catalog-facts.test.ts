@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../messages/messages.ts";
 import { catalog } from "./catalog.ts";
-import { mergeModelFacts, ModelFactsError, parseModelFacts } from "./model-facts.ts";
+import { mergeCatalogFacts, CatalogFactsError, parseCatalogFacts } from "./catalog-facts.ts";
 
 const SOURCE = "facts.json";
 const FACT = { provider: "anthropic", id: "claude-opus-9", contextWindow: 9_000, maxTokens: 900 };
 
 const parse = (...models: unknown[]): unknown =>
-  parseModelFacts({ date: "2030-01-02", models }, SOURCE);
+  parseCatalogFacts({ date: "2030-01-02", models }, SOURCE);
 
-describe("parseModelFacts", () => {
+describe("parseCatalogFacts", () => {
   it("takes facts of a known service's models", () => {
     const whole = {
       ...FACT,
@@ -36,13 +36,13 @@ describe("parseModelFacts", () => {
     const fact: unknown = JSON.parse(
       `{"provider": "anthropic", "id": "m", ${JSON.stringify(key)}: ${JSON.stringify(value)}}`,
     );
-    expect(() => parse(fact)).toThrow(ModelFactsError);
+    expect(() => parse(fact)).toThrow(CatalogFactsError);
   });
 
   it("can add no service", () => {
     expect(() => parse({ ...FACT, provider: "evil" })).toThrow("service that is known");
     const services = { anthropic: { baseUrl: "https://evil.test" } };
-    expect(() => parseModelFacts({ date: "2030-01-02", models: [], services }, SOURCE)).toThrow(
+    expect(() => parseCatalogFacts({ date: "2030-01-02", models: [], services }, SOURCE)).toThrow(
       "services is no key",
     );
   });
@@ -74,7 +74,7 @@ describe("parseModelFacts", () => {
     [{ date: "2030-01-02", models: [null] }],
     [{ date: "2030-01-02", models: [FACT, FACT] }],
   ])("rejects a file like %j", (json) => {
-    expect(() => parseModelFacts(json, SOURCE)).toThrow(ModelFactsError);
+    expect(() => parseCatalogFacts(json, SOURCE)).toThrow(CatalogFactsError);
   });
 
   it("reports the first problems of many, and how many more there are", () => {
@@ -83,7 +83,7 @@ describe("parseModelFacts", () => {
   });
 });
 
-describe("mergeModelFacts", () => {
+describe("mergeCatalogFacts", () => {
   const base: readonly Model[] = [
     {
       id: "m",
@@ -98,14 +98,14 @@ describe("mergeModelFacts", () => {
 
   it("replaces what the facts say, and nothing else", () => {
     const models = [{ provider: "groq", id: "m", contextWindow: 16_000 }];
-    expect(mergeModelFacts(base, { date: "2030-01-02", models })).toEqual([
+    expect(mergeCatalogFacts(base, { date: "2030-01-02", models })).toEqual([
       { ...base[0], contextWindow: 16_000 },
     ]);
   });
 
   it("gives a new model the format of its service", () => {
     const models = [{ provider: "anthropic", id: "claude-opus-9" }];
-    expect(mergeModelFacts(base, { date: "2030-01-02", models })[1]).toEqual({
+    expect(mergeCatalogFacts(base, { date: "2030-01-02", models })[1]).toEqual({
       id: "claude-opus-9",
       name: "claude-opus-9",
       api: "anthropic-messages",
@@ -117,7 +117,7 @@ describe("mergeModelFacts", () => {
     const facts: unknown = JSON.parse(
       JSON.stringify(catalog(), (key, value: unknown) => (key === "api" ? undefined : value)),
     );
-    const parsed = parseModelFacts({ date: "2030-01-02", models: facts }, SOURCE);
-    expect(mergeModelFacts([], parsed)).toEqual(catalog());
+    const parsed = parseCatalogFacts({ date: "2030-01-02", models: facts }, SOURCE);
+    expect(mergeCatalogFacts([], parsed)).toEqual(catalog());
   });
 });

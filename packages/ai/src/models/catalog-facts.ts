@@ -15,25 +15,25 @@ import {
  * What can be said of a model from outside. No address, no header, no API format and no quirk: facts
  * never decide where a key is sent.
  */
-export type ModelFact = Omit<Model, "name" | "api" | "baseUrl" | "headers" | "quirks"> &
+export type CatalogFact = Omit<Model, "name" | "api" | "baseUrl" | "headers" | "quirks"> &
   Partial<Pick<Model, "name">>;
 
 /** Facts of models as of a day, once they were checked. */
-export interface ModelFacts {
+export interface CatalogFacts {
   /** YYYY-MM-DD. */
   date: string;
-  models: readonly ModelFact[];
+  models: readonly CatalogFact[];
 }
 
 /** Facts of models are not as they should be. `problems` has the first ones, each with its place. */
-export class ModelFactsError extends Error {
-  readonly code = "bad_model_facts";
+export class CatalogFactsError extends Error {
+  readonly code = "bad_catalog_facts";
   readonly problems: readonly string[];
   constructor(source: string, problems: readonly string[]) {
     const shown = problems.slice(0, MAX_PROBLEMS);
     const more = problems.length - shown.length;
     super(`${source}: ${shown.join("; ")}${more > 0 ? `; and ${more} more` : ""}`);
-    this.name = "ModelFactsError";
+    this.name = "CatalogFactsError";
     this.problems = shown;
   }
 }
@@ -75,7 +75,7 @@ const PRICE: Check = (value, path, report) => {
 };
 const DATE = must((value) => isDate(value), "a day as YYYY-MM-DD");
 
-const FACT: Shape<ModelFact> = {
+const FACT: Shape<CatalogFact> = {
   provider: SERVICE,
   id: PLAIN,
   name: PLAIN,
@@ -94,9 +94,9 @@ const FACT: Shape<ModelFact> = {
  *
  *     { "date": "2026-11-16", "models": [{ "provider": ..., "id": ..., ... }] }
  *
- * Throws `ModelFactsError` where anything is not as it should be: nothing of them is used then.
+ * Throws `CatalogFactsError` where anything is not as it should be: nothing of them is used then.
  */
-export function parseModelFacts(json: unknown, source: string): ModelFacts {
+export function parseCatalogFacts(json: unknown, source: string): CatalogFacts {
   const problems: string[] = [];
   const report: Report = (path, problem) => void problems.push(`${path || "the file"} ${problem}`);
   const file = checkFields(json, "", { date: DATE, models: LIST }, ["date", "models"], report);
@@ -114,16 +114,16 @@ export function parseModelFacts(json: unknown, source: string): ModelFacts {
       report(`${path}.maxTokens`, "is more than its contextWindow");
     }
   }
-  if (problems.length > 0) throw new ModelFactsError(source, problems);
+  if (problems.length > 0) throw new CatalogFactsError(source, problems);
   // Every key and every value was looked at above.
-  return file as unknown as ModelFacts;
+  return file as unknown as CatalogFacts;
 }
 
 /**
  * The models of `base` with facts of them from elsewhere. What the facts do not say stays as it was; a model that is
  * new has the API format of its service.
  */
-export function mergeModelFacts(base: readonly Model[], { models }: ModelFacts): Model[] {
+export function mergeCatalogFacts(base: readonly Model[], { models }: CatalogFacts): Model[] {
   const merged = new Map(base.map((model) => [`${model.provider}/${model.id}`, model]));
   for (const fact of models) {
     const key = `${fact.provider}/${fact.id}`;
