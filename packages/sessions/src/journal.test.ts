@@ -623,6 +623,30 @@ describe("queues", () => {
     await again.session.close();
   });
 
+  it("what is taken back is gone with the next write, so that it can be sent as a prompt", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, ["one"]);
+    const id = agent.followUp("A");
+    await journal.saved();
+    agent.takeQueued("followUp", id);
+    await session.append({ type: "title", title: "Beside" });
+    expect((await session.context()).queued.followUp).toHaveLength(1);
+    await agent.prompt("A");
+    expect(session.entries.map(({ type }) => type)).toEqual([
+      "queue",
+      "title",
+      "queue",
+      "message",
+      "message",
+    ]);
+    expect((await session.context()).queued.followUp).toEqual([]);
+    const other = agent.followUp("B");
+    agent.takeQueued("followUp", other);
+    await journal.saved();
+    expect((await session.context()).queued.followUp).toEqual([]);
+    await session.close();
+  });
+
   it("another place in the tree has nothing that waits, nor has a fork", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const { agent, journal } = await keepingAgent(session, ["one"]);

@@ -80,7 +80,10 @@ export function createJournal(session: Session, context?: SessionContext): Journ
       write((writer) => writer.ask(id, question)),
     decide: (decisions: Readonly<Record<string, Decision>>) =>
       write((writer) => writer.decide(decisions)),
-    saved: async () => saving,
+    async saved() {
+      await saving;
+      await notes?.then((writer) => writer.flush());
+    },
   });
 }
 
@@ -120,6 +123,8 @@ class JournalWriter {
   readonly #begun = new Set<string>();
   /** What waits, as the file has it. */
   readonly #queues: Record<QueueName, QueuedMessage[]>;
+  /** Queues whose order has changed since. */
+  readonly #unordered = new Set<QueueName>();
 
   constructor(session: Session, context: SessionContext) {
     this.#session = session;
@@ -197,13 +202,11 @@ class JournalWriter {
     const after = [...before.filter(({ id }) => !gone.has(id)), ...messages];
     const changed = messages.filter(({ id, message }) => known.get(id) !== message);
     this.#queues[queue] = after;
+    // What was removed may be sent as a prompt: it is written together with what is written next.
+    this.#unordered.add(queue);
+    if (changed.length === 0) return;
     try {
-      await this.#session.append({
-        type: "queue",
-        queue,
-        ids: after.map(({ id }) => id),
-        ...(changed.length > 0 && { messages: changed }),
-      });
+      await this.flush({ queue, messages: changed });
     } catch (error) {
       // The next change writes what this one could not.
       const lost = new Set(changed);
@@ -212,31 +215,41 @@ class JournalWriter {
     }
   }
 
+  /** Writes the order of the queues where it has changed. */
+  async flush(added?: Pick<QueueChange, "queue" | "messages">): Promise<void> {
+    const writes = [...this.#unordered].map((queue) => {
+      const ids = this.#queues[queue].map(({ id }) => id);
+      const messages = added?.queue === queue && { messages: added.messages };
+      return this.#session.append({ type: "queue", queue, ids, ...messages });
+    });
+    this.#unordered.clear();
+    await Promise.all(writes);
+  }
+
   async #message(message: AgentMessage, recordsBegins: boolean): Promise<void> {
     const begins = recordsBegins && message.role === "assistant" && listCalls(message).length > 0;
-    const delivered = message.role === "user" ? this.#deliver(message) : undefined;
-    const [{ id }] = await Promise.all([
-      this.#session.append({
-        type: "message",
-        message,
-        ...(begins && { begins }),
-        ...(delivered && { queued: delivered.id }),
-      }),
-      // In the same write. The message alone says it, too: this saves readers the search.
-      ...(delivered ? [this.#session.append(delivered.left)] : []),
-    ]);
+    const queued = message.role === "user" ? this.#deliver(message) : undefined;
+    // In one write. The message alone says that it does not wait any more; the order of what is
+    // left saves readers the search.
+    const ordering = queued === undefined ? this.flush() : undefined;
+    const writing = this.#session.append({
+      type: "message",
+      message,
+      ...(begins && { begins }),
+      ...(queued !== undefined && { queued }),
+    });
+    const [{ id }] = await Promise.all([writing, ordering ?? this.flush()]);
     this.#transcript.add(message, id);
   }
 
-  /** The id that a message had in a queue, and what is left of that queue. */
-  #deliver(message: AgentMessage): { id: string; left: EntryBody } | undefined {
+  /** Takes a message out of its queue; the id that it had there. */
+  #deliver(message: AgentMessage): string | undefined {
     for (const queue of ["steering", "followUp"] as const) {
-      const items = this.#queues[queue];
-      const item = items.find((each) => each.message === message);
+      const item = this.#queues[queue].find((each) => each.message === message);
       if (!item) continue;
-      const left = items.filter((each) => each !== item);
-      this.#queues[queue] = left;
-      return { id: item.id, left: { type: "queue", queue, ids: left.map(({ id }) => id) } };
+      this.#queues[queue] = this.#queues[queue].filter((each) => each !== item);
+      this.#unordered.add(queue);
+      return item.id;
     }
     return undefined;
   }

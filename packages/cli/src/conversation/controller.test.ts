@@ -103,6 +103,7 @@ async function setUp(
       const end = await agent.prompt([...userCommands, message]);
       return { end, turns: end.turns, usage: end.usage };
     },
+    saved: async () => {},
     async resume() {
       const end = await agent.continue();
       return { end, turns: end.turns, usage: end.usage };
@@ -436,6 +437,14 @@ describe("resume", () => {
     await controller.resume();
     expect(view.of("resumed")).toHaveLength(1);
     expect(agent.state.messages).toHaveLength(2);
+  });
+
+  it("sends what waits, also where the last answer is whole", async () => {
+    const { controller, agent, sent } = await setUp(["Hi.", "Here I am."]);
+    await controller.submit("Hello");
+    agent.followUp("And then?");
+    await controller.resume();
+    expect(sent()).toEqual(["Hello", "And then?"]);
   });
 
   it("does nothing where nothing was cut off", async () => {

@@ -148,10 +148,14 @@ export class ConversationController<
     if (command) await this.#settle(this.#runCommand(command, ""));
   }
 
-  /** Continues a conversation that was cut off. One that the user interrupted waits for them. */
+  /**
+   * Continues a conversation that was cut off, or in which messages wait. One that the user
+   * interrupted waits for them.
+   */
   async resume(): Promise<void> {
     const harness = await this.#opened();
-    const isDue = harness.isCutOff && !(await wasInterrupted(harness));
+    const isOpen = harness.isCutOff || harness.agent.hasQueuedMessages();
+    const isDue = isOpen && !(await wasInterrupted(harness));
     // A prompt may have been sent meanwhile.
     if (!isDue || this.#task) return this.#options.view.ready();
     this.#options.view.show({ type: "resumed" });
@@ -285,10 +289,16 @@ export class ConversationController<
       images.length === 0
         ? text
         : { role: "user", content: [{ type: "text", text }, ...images], timestamp: Date.now() };
-    if (followUp) harness.agent.followUp(message);
-    else harness.agent.steer(message);
-    view.show({ type: "queued", text, followUp });
+    const { agent } = harness;
+    const id = followUp ? agent.followUp(message) : agent.steer(message);
     view.update();
+    try {
+      await harness.saved();
+    } catch (error) {
+      if (agent.takeQueued(followUp ? "followUp" : "steering", id)) view.giveBack([text]);
+      throw error;
+    }
+    view.show({ type: "queued", text, followUp });
   }
 
   #takeWaiting(): string[] {

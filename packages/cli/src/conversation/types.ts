@@ -45,5 +45,7 @@ export interface ConversationAgent {
   prompt(request: PromptRequest): Promise<Outcome>;
   /** Continues a conversation that is cut off, to its end. */
   resume(output?: AnySchema): Promise<Outcome>;
+  /** Settles when the changes of the queues so far are saved. Rejects where that failed. */
+  saved(): Promise<void>;
   close(): Promise<void>;
 }

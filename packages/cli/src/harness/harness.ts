@@ -510,6 +510,7 @@ class AgentHarness implements Harness {
     this.agent.abort();
     await this.agent.waitForIdle();
     await this.#payments.save();
+    await this.#log.saved();
     await this.fileHistory?.close();
     await this.toolset.close();
     this.#watch.close();

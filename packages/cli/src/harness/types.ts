@@ -99,8 +99,6 @@ export interface Harness extends ConversationAgent {
   start(): Promise<void>;
   /** Saves a person's answers to pending calls, before they are acted on. */
   decide(decisions: Readonly<Record<string, Decision>>): Promise<void>;
-  /** Settles when the changes of the queues so far are saved. Rejects where that failed. */
-  saved(): Promise<void>;
   /**
    * Asks the model something beside the conversation, which knows nothing of it. What it uses
    * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";
+import { QUIET_MS } from "../modes/tui/panels/quiet-time.ts";
 import { buildProgram, type Program } from "./program.ts";
 import { type Script, type ScriptedService, scriptedService } from "./scripted-service.ts";
 import { openInTerminal, type TerminalOptions, type TerminalRun } from "./terminal-program.ts";
@@ -64,4 +65,14 @@ export function terminalWorld(): TerminalWorld {
 export function ask(run: TerminalRun, prompt: string): void {
   run.type(prompt);
   run.press("enter");
+}
+
+/** A question takes no answer before a person can have read it, so the key is pressed again. */
+export async function decide(run: TerminalRun, key: string, until: string): Promise<void> {
+  const again = setInterval(() => run.type(key), QUIET_MS + 100);
+  try {
+    await run.until(until);
+  } finally {
+    clearInterval(again);
+  }
 }

@@ -11,7 +11,7 @@ import {
 } from "@gyre/protocol";
 import { openStdio } from "@gyre/protocol/stdio";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { SessionService, type SessionServiceOptions } from "./session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "../testing/scripted-host.ts";
 import { CheckingClient } from "../testing/checking-client.ts";
@@ -217,6 +217,47 @@ describe("commands of a session", () => {
     await client.next(ends, before);
     expect(await refused(client.request("prompt", { text: "Last" }, id))).toBe("ack");
     expect(client.faults).toEqual([]);
+  });
+
+  it("steer and follow_up: an ack comes after they are saved; what cannot be saved does not wait", async () => {
+    let save: (error?: Error) => void = () => {};
+    const saved = vi.fn<() => Promise<void>>(
+      () => new Promise((settle, fail) => (save = (error) => (error ? fail(error) : settle()))),
+    );
+    const { client, host } = serve({ session: { saved } });
+    const id = await client.create();
+    let isAnswered = false;
+    const steering = client.ask("steer", { text: "Left" }, id).finally(() => (isAnswered = true));
+    await vi.waitFor(() => expect(saved).toHaveBeenCalledTimes(1));
+    expect(isAnswered).toBe(false);
+    save();
+    expect(await steering).toEqual({ queued: "steering-1" });
+    const refusal = refused(client.request("follow_up", { text: "One" }, id));
+    await vi.waitFor(() => expect(saved).toHaveBeenCalledTimes(2));
+    save(new Error("The disk is full."));
+    expect(await refusal).toBe("invalid_request");
+    expect(host.agents[0]?.queued("followUp")).toEqual([]);
+  });
+
+  it("approve: the decisions are saved before the run starts; what cannot be saved starts none", async () => {
+    const events: string[] = [];
+    const decide = vi.fn(async () => {
+      events.push("decided");
+      if (decide.mock.calls.length === 1) throw new Error("The disk is full.");
+    });
+    const script = [call("asks", {}, "c1"), "Done"];
+    const { client, host } = serve({ script, tools: [tool("asks")], session: { decide } });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(ends);
+    host.agents[0]?.subscribe(({ type }) => void events.push(type));
+    const payload = { decisions: { c1: { type: "approve" } } };
+    expect(await refused(client.request("approve", payload, id))).toBe("invalid_request");
+    expect(events).toEqual(["decided"]);
+    const from = client.frames.length;
+    await client.ask("approve", payload, id);
+    await client.next(ends, from);
+    expect(events.slice(1, 3)).toEqual(["decided", "agent_start"]);
   });
 
   it("steer, follow_up and queue_edit", async () => {

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
-import type { Agent, AgentMessage, Decision } from "@gyre/agent";
+import { type Agent, type AgentMessage, type Decision, listCalls } from "@gyre/agent";
 import { ProtocolError } from "@gyre/protocol";
 import {
   applyChanges,
@@ -13,7 +13,7 @@ import {
   type SessionPage,
   type SessionPrompt,
 } from "@gyre/server";
-import { type Session, SessionError, type SessionStore } from "@gyre/sessions";
+import { type EntryBody, type Session, SessionError, type SessionStore } from "@gyre/sessions";
 import type { Outcome } from "../../conversation/types.ts";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import { type Ceilings, isModeWithin, isToolWithin } from "../../harness/ceilings.ts";
@@ -291,7 +291,28 @@ class RpcSession implements HostedSession {
 
   async replaceMessages(messages: readonly AgentMessage[]): Promise<void> {
     if (!this.#session) return this.agent.replaceMessages(messages);
-    return this.#restart(this.#session, messages);
+    const { agent } = this;
+    const queues = (["steering", "followUp"] as const).map((queue) => ({
+      queue,
+      messages: agent.queued(queue),
+    }));
+    const calls = new Set(
+      messages.flatMap((message) =>
+        message.role === "assistant" ? listCalls(message).map(({ id }) => id) : [],
+      ),
+    );
+    const questions = agent.state.pending.filter(({ toolCall }) => calls.has(toolCall.id));
+    // What waits, waits for the messages that take the place of the others.
+    return this.#restart(this.#session, [
+      ...messages.map((message) => ({ type: "message", message }) as const),
+      ...questions.map(
+        ({ toolCall, ...question }) =>
+          ({ type: "pending", toolCallId: toolCall.id, ...question }) as const,
+      ),
+      ...queues.map(
+        (each) => ({ type: "queue", ids: each.messages.map(({ id }) => id), ...each }) as const,
+      ),
+    ]);
   }
 
   async reset(): Promise<void> {
@@ -314,13 +335,13 @@ class RpcSession implements HostedSession {
   }
 
   /** A branch from the root of the file, with what was set, and an agent that writes there. */
-  async #restart(session: Session, messages: readonly AgentMessage[]): Promise<void> {
+  async #restart(session: Session, entries: readonly EntryBody[]): Promise<void> {
     const { settings } = await session.context();
     const mode = this.#harness.mode;
     await this.#harness.close();
     await session.branch(null);
     if (Object.keys(settings).length > 0) await session.append({ type: "settings", settings });
-    for (const message of messages) await session.append({ type: "message", message });
+    for (const entry of entries) await session.append(entry);
     this.#harness = await this.#parts.reopen();
     await this.#harness.setMode(mode);
   }

@@ -240,6 +240,21 @@ describe("gyre rpc", () => {
     await again.code;
   });
 
+  it("messages_replace keeps what waits; reset does not", async () => {
+    const driver = drive();
+    const id = await driver.create();
+    const { queued } = (await driver.ask("follow_up", { text: "Later" }, id)).payload;
+    const messages = [{ role: "user", content: "Earlier", timestamp: 1 }];
+    const readQueue = async (): Promise<unknown> =>
+      (await driver.ask("queue_edit", { queue: "followUp", op: "list" }, id)).payload["queued"];
+    await driver.ask("messages_replace", { messages }, id);
+    expect(await readQueue()).toMatchObject([{ id: queued, message: { content: "Later" } }]);
+    await driver.ask("reset", {}, id);
+    expect(await readQueue()).toEqual([]);
+    driver.stdin.end();
+    await driver.code;
+  });
+
   it("makes sessions with options of their own, and ignores fields that it does not know", async () => {
     const driver = drive({ "no-session": true });
     await driver.ask("hello", { versions: [1] });

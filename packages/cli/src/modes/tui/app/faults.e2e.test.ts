@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { describe, expect, it } from "vitest";
-import { buildEnvironment } from "../../../testing/program.ts";
+import { buildEnvironment, sessionFiles } from "../../../testing/program.ts";
 import { type Answer, type Script, scriptedService } from "../../../testing/scripted-service.ts";
 import { openInTerminal, type TerminalRun } from "../../../testing/terminal-program.ts";
-import { ask, terminalWorld } from "../../../testing/terminal-world.ts";
+import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
 
 // The built program in a real terminal, when things go wrong.
 
@@ -152,6 +152,55 @@ describe("the end", () => {
     await run.until("Resumed.");
     expect(service.requests).toHaveLength(1);
     expect(run.screen()).toContain("Hello there.");
+  });
+
+  it("by force while it asks: asks the same again, and the call runs once", async () => {
+    const command = "echo ran >> ran.txt";
+    const env = { GYRE_SANDBOX: "none" };
+    const first = await open([{ say: [{ call: "shell", arguments: { command } }] }], { env });
+    ask(first.run, "Go.");
+    await first.run.until("Allow shell?");
+    first.run.kill("SIGKILL");
+    await first.run.end;
+    const { home, cwd } = first.run;
+    const args = ["--continue"];
+    const { run, service } = await open([{ say: "It is done." }], { home, cwd, args, env });
+    await run.until("Allow shell?");
+    expect(service.requests).toHaveLength(0);
+    expect(existsSync(join(cwd, "ran.txt"))).toBe(false);
+    await decide(run, "y", "It is done.");
+    await run.until(isIdle);
+    expect(readFileSync(join(cwd, "ran.txt"), "utf8")).toBe("ran\n");
+    run.kill("SIGKILL");
+    await run.end;
+    const last = await open([], { home, cwd, args });
+    await last.run.until("It is done.");
+    expect(last.service.requests).toHaveLength(0);
+    expect(last.run.screen().join("\n")).not.toContain("Allow shell?");
+  });
+
+  it("by force while messages wait: they are sent when it goes on", async () => {
+    const first = await open([HALTED]);
+    ask(first.run, "Go.");
+    await first.run.until("I am at it");
+    ask(first.run, "And then?");
+    await first.run.until("next: And then?");
+    const { home, cwd } = first.run;
+    const saved = (): string =>
+      sessionFiles(home)
+        .map((path) => readFileSync(path, "utf8"))
+        .join();
+    await expect.poll(saved, { timeout: DEADLINE_MS }).toContain(`"type":"queue"`);
+    first.run.kill("SIGKILL");
+    await first.run.end;
+    const { run, service } = await open([{ say: "Both are done." }], {
+      home,
+      cwd,
+      args: ["--continue"],
+    });
+    await run.until("Both are done.");
+    expect(JSON.stringify(service.requests[0]?.body["messages"])).toContain("And then?");
+    expect(service.requests).toHaveLength(1);
   });
 });
 

@@ -4,9 +4,8 @@ import { describe, expect, it } from "vitest";
 import { findColors, cursorMovesIn, fullClearsIn } from "../../../testing/screen-text.ts";
 import type { Answer, Script } from "../../../testing/scripted-service.ts";
 import type { TerminalRun } from "../../../testing/terminal-program.ts";
-import { ask, terminalWorld } from "../../../testing/terminal-world.ts";
+import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
 import { measureWidth } from "../../../text/width.ts";
-import { QUIET_MS } from "../panels/permission.ts";
 
 // The built program in a real terminal, as a person sees it: whole screens.
 
@@ -46,16 +45,6 @@ function byHand(): { script: Script; answer: (answer: Answer) => void } {
       else given.push(one);
     },
   };
-}
-
-/** A question takes no answer before a person can have read it, so the key is pressed again. */
-async function decide(run: TerminalRun, key: string, until: string): Promise<void> {
-  const again = setInterval(() => run.type(key), QUIET_MS + 100);
-  try {
-    await run.until(until);
-  } finally {
-    clearInterval(again);
-  }
 }
 
 /** It has done all that it was asked to. */
