@@ -241,7 +241,7 @@ describe("commands of a session", () => {
 
   it("approve: the decisions are saved before the run starts; what cannot be saved starts none", async () => {
     const events: string[] = [];
-    const decide = vi.fn(async () => {
+    const decide = vi.fn<() => Promise<void>>(async () => {
       events.push("decided");
       if (decide.mock.calls.length === 1) throw new Error("The disk is full.");
     });
