@@ -38,6 +38,8 @@ export interface ToolsetOptions extends ToolOptions {
   sandbox?: NonNullable<SandboxOptions["kind"]> | Sandbox;
   /** Whether commands reach the network. Default false. */
   network?: boolean;
+  /** Hosts that commands without a network reach; see `ShellOptions`. */
+  domains?: readonly string[];
   /** Further folders that commands may change, absolute. One that is missing is made. */
   writable?: readonly string[];
   /** Further places that tools may not change; see `WorkspaceOptions`. */
@@ -174,9 +176,10 @@ function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOp
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
   const { network = false, environment = process.env, hidden = [], secret = [], tools } = options;
-  const { sandbox, writable } = options;
+  const { sandbox, writable, domains } = options;
   return {
     network,
+    ...(domains && { domains }),
     ...(writable && { writable }),
     unconfined: (typeof sandbox === "object" ? sandbox.kind : sandbox) === "none",
     hidden: [...secretPlaces(homedir(), environment), ...hidden, ...secret],

@@ -43,7 +43,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
       (settings.plugins !== undefined && !options.explicit?.has("tools")),
     warn: options.warn,
   });
-  const { network = false, oracle, sandbox = "auto", writable } = settings;
+  const { domains, network = false, oracle, sandbox = "auto", writable } = settings;
   const { client } = models;
   const agent = readWaits(settings);
   const toolset = await openToolset({
@@ -51,6 +51,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     tools: tools.filter((name) => name !== SKILL_TOOL),
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
+    ...(domains && { domains }),
     ...(writable && { writable }),
     environment: options.env,
     ...(options.trusted && { readOnlyFiles: options.trusted.places }),

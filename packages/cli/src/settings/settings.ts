@@ -23,6 +23,8 @@ export interface Settings {
   sandbox?: "auto" | "none";
   /** Whether commands reach the network. */
   network?: boolean;
+  /** Hosts that commands without a network reach. */
+  domains?: readonly string[];
   /** Folders outside of the project that commands may change; absolute once loaded. */
   writable?: readonly string[];
   maxTurns?: number;

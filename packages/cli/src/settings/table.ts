@@ -73,6 +73,21 @@ const TEXTS: Kind<readonly string[]> = {
   },
 };
 
+/** A name or an address, all names below one, and a port. */
+const DOMAIN = /^(?:\*\.)?[^\s*/@:[\]]+(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](?::\d{1,5})?$/;
+const isDomain = (value: unknown): value is string => isText(value) && DOMAIN.test(value);
+
+const DOMAINS: Kind<readonly string[]> = {
+  allowed: 'a list of hosts as "registry.npmjs.org", "*.github.com" or "localhost:8080"',
+  allowedText: 'hosts with commas between them, or "none"',
+  schema: { type: "array", items: { type: "string", pattern: DOMAIN.source } },
+  is: (value): value is readonly string[] => Array.isArray(value) && value.every(isDomain),
+  read(text) {
+    const names = TEXTS.read(text);
+    return names?.every(isDomain) ? names : undefined;
+  },
+};
+
 const YES_OR_NO: Kind<boolean> = {
   allowed: "true or false",
   allowedText: "true, false, 1 or 0",
@@ -351,6 +366,16 @@ export const SETTINGS: {
       not: "true",
       why: "What commands can read, they could send anywhere.",
       allows: (value) => !value,
+    },
+  },
+  domains: {
+    kind: DOMAINS,
+    about: "Hosts that commands in the sandbox reach without `network`, by HTTP and HTTPS.",
+    otherwise: "none",
+    env: "GYRE_DOMAINS",
+    project: {
+      why: "What commands can read, they could send there.",
+      allows: () => false,
     },
   },
   writable: {

@@ -11,6 +11,7 @@ import {
   realPlace,
   TEMPORARY_BYTES,
 } from "./places.ts";
+import { forwarderArguments, PROXY_ENVIRONMENT, PROXY_SOCKET } from "./forwarder.ts";
 import { listSockets } from "./sockets.ts";
 import { openFilter } from "./system-calls.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy, ShownPlace } from "./sandbox.ts";
@@ -81,6 +82,7 @@ function withFilter(command: string): string[] {
  */
 export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy): string[] {
   const places = orderedPlaces(policy);
+  const proxy = policy.network ? undefined : policy.proxy;
   const mounts = [
     ...baseMounts(policy),
     ...heldFolders(policy, places),
@@ -89,9 +91,14 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     ...emptyFolders(policy),
     ...socketMounts(places),
     ...(policy.shown ?? []).map(show),
+    ...(proxy === undefined ? [] : [{ at: PROXY_SOCKET, args: ["--bind", proxy, PROXY_SOCKET] }]),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
-  const environment = { ...program.env, TMPDIR: TEMPORARY };
+  const environment = {
+    ...program.env,
+    TMPDIR: TEMPORARY,
+    ...(proxy !== undefined && PROXY_ENVIRONMENT),
+  };
   return [
     "--die-with-parent",
     // Without a terminal of its own it could type into ours.
@@ -106,7 +113,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     "--clearenv",
     ...Object.entries(environment).flatMap(([name, value]) => ["--setenv", name, value]),
     "--",
-    ...program.argv,
+    ...(proxy === undefined ? program.argv : forwarderArguments(program.argv)),
   ];
 }
 

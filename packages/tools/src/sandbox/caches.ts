@@ -39,13 +39,14 @@ const DOWNLOADS: readonly Cache[] = [
  */
 export function moveCaches(
   { env }: ProgramSpec,
-  { writable, network }: SandboxPolicy,
+  { writable, network, proxy }: SandboxPolicy,
   temporary: string,
 ): Record<string, string> {
+  const canDownload = network || proxy !== undefined;
   const home = env["HOME"];
   const places = writable.map(realPlace);
   const isWritable = (path: string): boolean => places.some((place) => isWithin(path, place));
-  const moved = [...CACHES, ...(network ? DOWNLOADS : [])].filter(
+  const moved = [...CACHES, ...(canDownload ? DOWNLOADS : [])].filter(
     (cache) => home === undefined || !isWritable(realPlace(join(home, cache.home))),
   );
   return {
@@ -53,6 +54,6 @@ export function moveCaches(
       moved.map(({ variable, name }) => [variable, join(temporary, "cache", name)]),
     ),
     // Without a network, more tries only take more time.
-    ...(network ? {} : { npm_config_fetch_retries: "0" }),
+    ...(canDownload ? {} : { npm_config_fetch_retries: "0" }),
   };
 }

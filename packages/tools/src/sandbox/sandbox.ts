@@ -21,6 +21,11 @@ export interface SandboxPolicy {
   hidden: readonly string[];
   network: boolean;
   /**
+   * Without a network, a Unix socket by whose HTTP proxy bubblewrap lets programs out; they find
+   * it by variables of their environment. Seatbelt has no such way.
+   */
+  proxy?: string;
+  /**
    * A folder that bubblewrap shows as /tmp, kept from one program to the next. Without it each
    * program has an empty one. Seatbelt has one for the process.
    */

@@ -35,6 +35,8 @@ import {
 import { counted, textResult, within } from "../text/text.ts";
 import { humanSize, listedName } from "../text/truncate.ts";
 import { hintAtSandbox } from "./sandbox-hint.ts";
+import { openDomains } from "./domains.ts";
+import type { DomainProxy } from "../web/proxy/proxy.ts";
 import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { workingFolder } from "./working-folder.ts";
@@ -73,10 +75,13 @@ export async function runShell(
     env: env.environment,
   };
   const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
-  const git = sandbox.kind === "bubblewrap" ? shareGit(env) : undefined;
+  const isWrapped = sandbox.kind === "bubblewrap";
+  const git = isWrapped ? shareGit(env) : undefined;
   let view = await git?.open();
+  let proxy: DomainProxy | undefined;
   try {
-    const confined = await confine(env, options, sandbox, plain, view);
+    proxy = isWrapped ? await openDomains(env, options) : undefined;
+    const confined = await confine(env, options, sandbox, plain, { view, proxy });
     const program =
       sandbox.kind === "none" ? await containCommand(confined, args.command) : confined;
     // A command that has all rights of the user needs no git to use them.
@@ -91,16 +96,20 @@ export async function runShell(
         signal,
         watch,
         view,
+        proxy,
         onUpdate,
       });
     }
     watch?.beforeJob();
-    const { jobs } = options;
-    const after = git && view ? git.endLater(view) : undefined;
-    const id = await jobs.start(program, args.command, args.timeoutMs, after);
+    const ends = [proxy?.close, git && view ? git.endLater(view) : undefined];
+    const id = await options.jobs.start(program, args.command, args.timeoutMs, async () => {
+      for (const end of ends) await end?.();
+    });
     view = undefined;
+    proxy = undefined;
     return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
   } finally {
+    await proxy?.close();
     await view?.end();
   }
 }
@@ -114,6 +123,7 @@ interface Command {
   signal: AbortSignal;
   watch: GitWatch | undefined;
   view: GitView | undefined;
+  proxy: DomainProxy | undefined;
   onUpdate: (progress: AgentToolResult) => void;
 }
 
@@ -133,10 +143,9 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
     const aside = await putAside(env, before);
     const carried = (await view?.end()) ?? [];
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
-    const notes = watch
-      ? [hintAtSandbox(end, options.network ?? false), await limitTemporary(env, sandbox)]
-      : [];
-    return await shellResult(env, options, end, aside, [...carried, ...notes]);
+    const denials = command.proxy?.denials() ?? [];
+    const notes = watch ? [hintAtSandbox(end, options), await limitTemporary(env, sandbox)] : [];
+    return await shellResult(env, options, end, aside, [...carried, ...denials, ...notes]);
   } finally {
     progress.stop();
   }
@@ -171,10 +180,11 @@ async function confine(
   options: ShellOptions,
   sandbox: Sandbox,
   program: ProgramSpec,
-  view: GitView | undefined,
+  { view, proxy }: Pick<Command, "view" | "proxy">,
 ): Promise<ProgramSpec> {
   if (sandbox === noSandbox) return program;
-  const policy = await createPolicy(env, options, view);
+  const places = await createPolicy(env, options, view);
+  const policy = proxy ? { ...places, proxy: proxy.path } : places;
   const { temporary } = sandbox;
   const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
   return sandbox.wrap({ ...program, env: { ...caches, ...program.env } }, policy);

@@ -29,6 +29,13 @@ const SETTLE_MS = 2_000;
 export interface ShellOptions {
   /** Whether commands reach the network. Default false. */
   network?: boolean;
+  /**
+   * Hosts that commands without a network reach in bubblewrap by a proxy for HTTP and HTTPS, as
+   * "registry.npmjs.org", "*.github.com" or "localhost:8080". Ports are 80 and 443 unless one is given.
+   */
+  domains?: readonly string[];
+  /** Asked about hosts that are not listed: whether a command may connect. */
+  decide?: (host: string, port: number) => Promise<boolean>;
   /** For `background`; without it there are no background jobs. */
   jobs?: JobTable;
   /** Places that commands may not read, absolute. */
@@ -121,12 +128,19 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
   });
 }
 
-function describeRights({ temporary }: ToolEnv, { unconfined, network }: ShellOptions): string {
+function describeRights(
+  { temporary }: ToolEnv,
+  { unconfined, network, domains = [] }: ShellOptions,
+): string {
   if (unconfined) return "It runs with the user's rights.";
   return (
     `In the sandbox only the workspace and /tmp${temporary ? " (private, empty on resume)" : ""} ` +
-    `are writable${network ? "" : ", and there is no network"}.`
+    `are writable${network ? "" : `, and there is no network${describeDomains(domains)}`}.`
   );
+}
+
+function describeDomains(domains: readonly string[]): string {
+  return domains.length === 0 ? "" : ` but by HTTP(S)_PROXY to ${domains.join(", ")}`;
 }
 
 function shownCommand(command: string): string {
