@@ -146,28 +146,37 @@ export class SessionStore {
    * the names of a folder again only if it has changed. Throws `SessionError`: `ambiguous`.
    */
   async locate(id: string): Promise<string | undefined> {
-    for (const { paths } of this.#known.values()) {
-      const path = paths.get(id);
-      if (path !== undefined && (await stat(path).catch(ignoreMissing))) return path;
+    for (const folder of this.#known.values()) {
+      const [path] = findPaths(folder, id);
+      if (path !== undefined && (await isFile(path))) return path;
     }
-    const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
-    const read = await Promise.all(folders.map((name) => this.#readFolder(name)));
-    const [path, ...others] = read.flatMap(({ paths }) => paths.get(id) ?? []);
-    if (others.length === 0) return path;
-    const what = `"${id}" can mean ${others.length + 1} sessions: ${[path, ...others].join(", ")}.`;
-    throw new SessionError("ambiguous", what);
+    const found = (await this.#readFolders()).flatMap((folder) => findPaths(folder, id));
+    const [path, ...others] = found;
+    if (others.length > 0) {
+      const what = `"${id}" can mean ${found.length} sessions: ${found.join(", ")}.`;
+      throw new SessionError("ambiguous", what);
+    }
+    return path !== undefined && (await isFile(path)) ? path : undefined;
   }
 
-  /** The sessions of a folder by their id, as they are now. */
+  /** Reads the names of all files, so that the first `locate` has them. */
+  async readNames(): Promise<void> {
+    await this.#readFolders();
+  }
+
+  async #readFolders(): Promise<KnownFolder[]> {
+    const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
+    return Promise.all(folders.map((name) => this.#readFolder(name)));
+  }
+
+  /** The names in a folder, as they are now. */
   async #readFolder(name: string): Promise<KnownFolder> {
     const folder = join(this.folder, name);
     const known = this.#known.get(name);
     const changedAt = (await stat(folder).catch(ignoreMissing))?.mtimeMs ?? 0;
     if (known?.changedAt === changedAt && known.isSettled) return known;
     const isSettled = Date.now() - changedAt > SETTLE_MS;
-    const files = await readableFiles(folder);
-    const paths = new Map(files.map((path) => [parseFileName(path), path]));
-    const now = { changedAt, isSettled, paths };
+    const now = { folder, changedAt, isSettled, names: await readNames(folder) };
     this.#known.set(name, now);
     return now;
   }
@@ -282,7 +291,29 @@ interface KnownFolder {
   changedAt: number;
   /** It had not changed for a while: a later change has another time, however coarse clocks are. */
   isSettled: boolean;
-  paths: ReadonlyMap<string, string>;
+  folder: string;
+  names: readonly string[];
+}
+
+/** The names in a folder. One that another user made, as with `sudo`, has none for us. */
+async function readNames(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "EACCES") return [];
+    throw error;
+  }
+}
+
+/** The files of the sessions with exactly this id. Nothing is made of the other names: they are many. */
+function findPaths({ folder, names }: KnownFolder, id: string): string[] {
+  const end = id + SESSION_SUFFIX;
+  const found = names.filter((name) => name.endsWith(end) && parseFileName(name) === id);
+  return found.map((name) => join(folder, name));
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(ignoreMissing))?.isFile() ?? false;
 }
 
 function ignoreMissing(error: unknown): undefined {

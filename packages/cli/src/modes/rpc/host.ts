@@ -25,7 +25,7 @@ import { isMode, MODE_NAMES, modelValue } from "../../text/choices.ts";
 /** Where sessions are kept: what is needed of `SessionStore`. */
 export type RpcStore = Pick<
   SessionStore,
-  "create" | "list" | "listPage" | "locate" | "open" | "remove"
+  "create" | "list" | "listPage" | "locate" | "open" | "readNames" | "remove"
 >;
 
 /** What holds for a folder, which may have settings of its own. */
@@ -95,6 +95,12 @@ export class RpcHost implements SessionHost {
     this.#start = start;
     this.#setup = setup;
     this.#ceilings = ceilings;
+  }
+
+  /** Loads what every session needs, and the names of those that are stored, before the first client comes. */
+  async prepare(): Promise<void> {
+    const { store } = await this.#setup(this.#values);
+    await store?.readNames();
   }
 
   create(options: SessionOptions): Promise<HostedSession> {

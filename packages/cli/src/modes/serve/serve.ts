@@ -135,10 +135,14 @@ class Served {
       isTaken: (id) => sessions.hasSession(id),
       onError,
     });
-    const sessions: SessionService = new SessionService(
-      new RpcHost(values, rpcSetup(io), { start: io.cwd, ceilings }),
-      { clock, onError, idleMs: options.idleMs, isTaken: (id) => modelService.hasStream(id) },
-    );
+    const host = new RpcHost(values, rpcSetup(io), { start: io.cwd, ceilings });
+    await host.prepare().catch((error: unknown) => onError(error, "reading the stored sessions"));
+    const sessions: SessionService = new SessionService(host, {
+      clock,
+      onError,
+      idleMs: options.idleMs,
+      isTaken: (id) => modelService.hasStream(id),
+    });
     return new Served(options, log, clock, modelService, sessions);
   }
 
