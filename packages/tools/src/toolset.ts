@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { access, chmod, constants, mkdir, mkdtemp } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { cleanPath } from "./sandbox/search-path.ts";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, errnoOf, systemClock } from "@gyre/ai";
 import { type ToolOptions, type ToolParts, TOOLS } from "./catalog.ts";
@@ -89,7 +90,10 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const wanted = options.stateFolder ?? defaultStateFolder(environment);
   const stateFolder = await makeStateFolder(wanted);
   await reapLeftovers(stateFolder);
-  const files = listInside(options.readOnlyFiles ?? [], options.root);
+  const { findNamedFiles } = await import("./git/private/named-files.ts");
+  const path = cleanPath(environment["PATH"], options.root);
+  const named = await findNamedFiles(options.root, { ...environment, PATH: path });
+  const files = listInside([...(options.readOnlyFiles ?? []), ...named], options.root);
   const sandbox = keepFiles(await prepareSandbox(options.sandbox, options.root), files);
   const root = realPlace(options.root);
   const workspace = await openWorkspace(options.root, {

@@ -1,6 +1,13 @@
 /** One setting: its key as git writes it, and a value. */
 export type Setting = readonly [key: string, value: string];
 
+/** For where keys are out of reach: a commit that has to be signed would fail. */
+export const UNSIGNED: readonly Setting[] = [
+  ["commit.gpgSign", "false"],
+  ["tag.gpgSign", "false"],
+  ["push.gpgSign", "false"],
+];
+
 /** Settings by which a repository would have git run or reach for something; none is heeded. */
 const ALWAYS: readonly Setting[] = [
   ["core.fsmonitor", "false"],
@@ -21,9 +28,7 @@ const ALWAYS: readonly Setting[] = [
   ["gpg.program", "false"],
   ["gpg.ssh.program", "false"],
   ["gpg.x509.program", "false"],
-  ["commit.gpgSign", "false"],
-  ["tag.gpgSign", "false"],
-  ["push.gpgSign", "false"],
+  ...UNSIGNED,
   ["log.showSignature", "false"],
   ["merge.verifySignatures", "false"],
   ["blame.ignoreRevsFile", ""],

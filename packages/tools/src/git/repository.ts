@@ -1,6 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
+import { locateRepository } from "./private/locate.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { listedName } from "../text/truncate.ts";
 
@@ -45,7 +46,8 @@ const INNER_PLACES = [
 
 /**
  * The repository at the root of a workspace. Throws where there is none, and where a file
- * or link in it leads to a place that is neither in the workspace nor among `allowed`.
+ * or link in it leads to a place that is neither in the workspace, nor among `allowed`, nor
+ * points back to this working tree as that of a linked worktree does.
  */
 export async function findRepository(
   env: ToolEnv,
@@ -55,10 +57,12 @@ export async function findRepository(
   const at = await workspace.resolve(".git");
   if (!at.exists) {
     throw new GitError(
-      `There is no git repository at ${workspace.root}. One that is further up is not used: it is outside of the workspace.`,
+      `There is no git repository at ${workspace.root}. One that is further up is not used by this tool: run git with shell.`,
     );
   }
   const { kind } = await workspace.stat(".git");
+  const located = locateRepository(workspace.root);
+  const usable = [...allowed, ...(located ? [located.folder, located.commonFolder] : [])];
   let folder = at.absolute;
   if (kind === "file") {
     const { bytes } = await workspace.read(".git", MAX_POINTER_BYTES);
@@ -66,11 +70,11 @@ export async function findRepository(
     if (target === undefined) {
       throw new GitError('The file .git does not say where the repository is ("gitdir: ...").');
     }
-    folder = await allowedFolder(env, allowed, resolve(dirname(folder), target));
+    folder = await allowedFolder(env, usable, resolve(dirname(folder), target));
   }
   const common = await readCommonFolder(folder);
   const commonFolder =
-    common === undefined ? folder : await allowedFolder(env, allowed, resolve(folder, common));
+    common === undefined ? folder : await allowedFolder(env, usable, resolve(folder, common));
   for (const place of new Set([folder, commonFolder])) {
     if (!isWithin(place, workspace.root)) continue;
     const path = relative(workspace.root, place);

@@ -1,5 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +16,7 @@ import type { ToolEnv } from "../contract/env.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { modelText } from "../testing/model-text.ts";
 import { SeenFiles } from "../workspace/seen.ts";
+import { openToolset } from "../toolset.ts";
 import { openWorkspace } from "../workspace/workspace.ts";
 import { JobTable } from "./jobs/job-table.ts";
 import { shellTool, type ShellOptions } from "./tool.ts";
@@ -285,6 +293,85 @@ describe("git in the sandbox", { tags: "bubblewrap" }, () => {
     expect(
       (await readdir(join(root, ".git/hooks"))).filter((name) => !name.endsWith(".sample")),
     ).toEqual([]);
+  });
+});
+
+describe("what git's settings name in the workspace", { tags: "bubblewrap" }, () => {
+  beforeEach(() => {
+    for (const name of ["tools/hooks", "conf"]) mkdirSync(join(root, name), { recursive: true });
+    writeFileSync(join(root, "conf/git.inc"), "[user]\n\tname = Included\n");
+    writeFileSync(join(root, "tools/monitor"), "#!/bin/sh\nexit 1\n");
+    git(root, "config", "core.hooksPath", "tools/hooks");
+    git(root, "config", "include.path", "../conf/git.inc");
+    git(root, "config", "core.attributesFile", "conf/attributes");
+    git(root, "config", "alias.m", "!./tools/monitor x");
+  });
+
+  it("cannot be changed by a command", async () => {
+    const attempts = [
+      "echo x > tools/hooks/pre-commit",
+      "mv tools other",
+      "echo x >> conf/git.inc",
+      "mv conf other",
+      "rm conf/git.inc",
+      "echo x > tools/monitor",
+      "ln -sf /bin/sh tools/monitor",
+    ];
+    const text = await shell(attempts.map((one) => `${one} && echo worked`).join("\n"));
+    expect(text).not.toContain("worked");
+    expect(await shell("echo x > tools/other && echo x > conf/other")).toContain("Exit code 0.");
+  });
+
+  it("is put aside where it was missing", async () => {
+    const text = await shell("echo '* filter=x' > conf/attributes");
+    expect(text).toContain("It made conf/attributes, which the settings of git name");
+    expect(existsSync(join(root, "conf/attributes"))).toBe(false);
+  });
+
+  it("cannot be changed by file tools", async () => {
+    const stateFolder = join(folder, "state");
+    const toolset = await openToolset({ root, stateFolder, environment: env.environment });
+    try {
+      for (const path of [
+        "tools/hooks/pre-commit",
+        "conf/git.inc",
+        "conf/attributes",
+        "tools/monitor",
+      ]) {
+        expect((await toolset.env.workspace.resolve(path)).readOnly, path).toBe(true);
+      }
+      expect((await toolset.env.workspace.resolve("tools/other")).readOnly).toBe(false);
+    } finally {
+      await toolset.close();
+    }
+  });
+});
+
+describe("commits that have to be signed", { tags: "bubblewrap" }, () => {
+  it("are made without a signature, and a signature that is asked for fails with a hint", async () => {
+    git(root, "config", "commit.gpgSign", "true");
+    git(root, "config", "gpg.program", "/bin/false");
+    expect(await shell("git commit -qm two --allow-empty && git tag -a t -m t")).toContain(
+      "Exit code 0.",
+    );
+    expect(git(root, "log", "-1", "--format=%s %G?")).toBe("two N\n");
+    const text = await shell("git commit -S -qm three --allow-empty");
+    expect(text).toContain("The sandbox has no keys to sign with");
+  });
+});
+
+describe("a repository whose settings cannot be private", { tags: "bubblewrap" }, () => {
+  it("says that the sandbox keeps them read-only, also where git claims success", async () => {
+    git(root, "remote", "add", "o", "https://example.org/o");
+    git(root, "update-ref", "refs/remotes/o/main", "HEAD");
+    // A link as HEAD, as git made them once, is not what a private folder can have.
+    await rm(join(root, ".git/HEAD"));
+    symlinkSync("refs/heads/main", join(root, ".git/HEAD"));
+    for (const command of ["git config user.name x", "git branch -u o/main; true"]) {
+      expect(await shell(command), command).toContain(
+        "The sandbox keeps these settings and hooks of git read-only; ask the user",
+      );
+    }
   });
 });
 

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { cp, type FileHandle, lstat, open, readlink, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
 import { ANYWHERE, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import type { Entry } from "../workspace/types.ts";
@@ -83,6 +83,18 @@ export async function putAside(env: ToolEnv, before: readonly string[]): Promise
   for (const path of made) {
     const now = await moveAside(env, join(env.workspace.root, path));
     moved.push({ path, now, why, isChange: false });
+  }
+  return moved;
+}
+
+/** Puts aside those of the files that git's settings name and that were missing before. */
+export async function putNamedAside(env: ToolEnv, missing: readonly string[]): Promise<PutAside[]> {
+  const moved: PutAside[] = [];
+  for (const path of missing) {
+    if (!(await lstat(path).catch(() => undefined))) continue;
+    const why = "which the settings of git name: it runs what is there";
+    const about = { path: relative(env.workspace.root, path), why, isChange: false };
+    moved.push({ ...about, now: await moveAside(env, path) });
   }
   return moved;
 }

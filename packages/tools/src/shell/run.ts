@@ -4,6 +4,8 @@ import nodePath, { join, type PlatformPath } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
+import { asEnvironment, UNSIGNED } from "../git/config.ts";
+import { findNamedFiles } from "../git/private/named-files.ts";
 import { type GitView, PrivateGit } from "../git/private/private-git.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
 import { containCommand } from "../process/containment.ts";
@@ -12,8 +14,8 @@ import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { GitWatch } from "./git-watch.ts";
 import { moveCaches } from "../sandbox/caches.ts";
-import { protectedEntries, type PutAside, putAside } from "./quarantine.ts";
-import { isWithin } from "../sandbox/places.ts";
+import { protectedEntries, type PutAside, putAside, putNamedAside } from "./quarantine.ts";
+import { isWithin, realPlace } from "../sandbox/places.ts";
 import {
   noSandbox,
   type ProgramSpec,
@@ -131,6 +133,9 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
   const { env, options, sandbox, program, timeoutMs, signal, watch, view, onUpdate } = command;
   const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
+  const missing = (await findNamedFiles(env.workspace.root, env.environment)).filter(
+    (path) => !existsSync(path),
+  );
   const gitBefore = watch?.before();
   try {
     const end = await runProgram(program, {
@@ -141,6 +146,7 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
       onOutput: (piece) => progress.add(piece),
     });
     const aside = await putAside(env, before);
+    if (watch) aside.push(...(await putNamedAside(env, missing)));
     const carried = (await view?.end()) ?? [];
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
     const denials = command.proxy?.denials() ?? [];
@@ -187,7 +193,8 @@ async function confine(
   const policy = proxy ? { ...places, proxy: proxy.path } : places;
   const { temporary } = sandbox;
   const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
-  return sandbox.wrap({ ...program, env: { ...caches, ...program.env } }, policy);
+  const added = { ...caches, ...asEnvironment(UNSIGNED) };
+  return sandbox.wrap({ ...program, env: { ...added, ...program.env } }, policy);
 }
 
 /** The first bash on the PATH that programs are given; without one `sh`, wherever it is found. */
@@ -224,7 +231,11 @@ async function createPolicy(
   for (const folder of writable) {
     if (!existsSync(folder)) await mkdir(folder, { recursive: true });
   }
-  const places = await protectedPlaces(env);
+  const named = await findNamedFiles(root, env.environment);
+  const places = [
+    ...(await protectedPlaces(env)),
+    ...named.filter((path) => realPlace(path) === path),
+  ];
   const held = view ? places.filter((path) => !isWithin(path, view.place.commonFolder)) : places;
   return {
     writable: [root, ...writable],

@@ -33,6 +33,13 @@ const RIGHT_FAILED = matchAny(
 );
 const READ_FAILED = matchAny(String.raw`\bEACCES\b`, "Permission denied");
 
+/** Also where git goes on without them, and claims success. */
+const GIT_SETTINGS_FAILED = matchAny(
+  "could not (?:lock|write) config file",
+  String.raw`\.git/hooks/?\S*: .*Read-only`,
+);
+const SIGNING_FAILED = matchAny("failed to sign the data", "gpg failed to sign", "No secret key");
+
 function matchAny(...patterns: readonly string[]): RegExp {
   return new RegExp(patterns.join("|"), "i");
 }
@@ -42,9 +49,15 @@ export function hintAtSandbox(
   { exitCode, stdout, stderr }: Pick<ProgramEnd, "exitCode" | "stdout" | "stderr">,
   { network = false, domains = [], hidden = [] }: ShellOptions,
 ): string | undefined {
-  if (exitCode === 0) return undefined;
   // Many a command sends its errors to where its output goes.
   const output = [stderr.head, stderr.tail, stdout.head, stdout.tail].join("\n");
+  if (GIT_SETTINGS_FAILED.test(`${stderr.head}\n${stderr.tail}`)) {
+    return "The sandbox keeps these settings and hooks of git read-only; ask the user to change them, or to run it outside of the sandbox (unsandboxed).";
+  }
+  if (exitCode === 0) return undefined;
+  if (SIGNING_FAILED.test(output)) {
+    return "The sandbox has no keys to sign with; leave the commit unsigned, and say so to the user, who can sign it.";
+  }
   if (!network && NETWORK_FAILED.test(output)) return describeNetwork(domains);
   if (WRITE_FAILED.test(output)) {
     return "The sandbox keeps that place read-only; the user can name more folders in the setting `writable`.";
