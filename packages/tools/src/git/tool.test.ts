@@ -674,30 +674,39 @@ describe("git", () => {
       await expect(call({ action: "status" })).rejects.toThrow(/refs\/tags/);
     });
 
-    it("works in a linked worktree whose repository is in the workspace", async () => {
-      repository();
-      git("worktree", "add", "--quiet", join(base, "linked"));
-      const linked = await openWorkspace(join(base, "linked"));
-      const tool = gitTool({ ...env, workspace: linked }, { repositories: [root] });
-      const signal = new AbortController().signal;
-      const host = { call: () => Promise.reject(new Error("not here")) };
-      const output = await tool.execute(
-        { action: "status" },
-        { id: "c", signal, update: () => {}, host, messages: [] },
-      );
-      expect(joinText(output as AgentToolResult)).toMatch(/On branch linked/);
-      writeFileSync(join(base, "linked", "x"), "x\n");
-      await tool.execute(
-        { action: "add", all: true },
-        { id: "c", signal, update: () => {}, host, messages: [] },
-      );
-      await tool.execute(
-        { action: "commit", message: "X" },
-        { id: "c", signal, update: () => {}, host, messages: [] },
-      );
-      expect(git("log", "-1", "--format=%s", "linked")).toBe("X");
-      await linked.close();
-    });
+    it.each([
+      ["names it", true],
+      ["does not, but it points back", false],
+    ])(
+      "works in a linked worktree of a repository elsewhere: `repositories` %s",
+      async (_, isNamed) => {
+        repository();
+        git("worktree", "add", "--quiet", join(base, "linked"));
+        const linked = await openWorkspace(join(base, "linked"));
+        const tool = gitTool(
+          { ...env, workspace: linked },
+          isNamed ? { repositories: [root] } : {},
+        );
+        const signal = new AbortController().signal;
+        const host = { call: () => Promise.reject(new Error("not here")) };
+        const output = await tool.execute(
+          { action: "status" },
+          { id: "c", signal, update: () => {}, host, messages: [] },
+        );
+        expect(joinText(output as AgentToolResult)).toMatch(/On branch linked/);
+        writeFileSync(join(base, "linked", "x"), "x\n");
+        await tool.execute(
+          { action: "add", all: true },
+          { id: "c", signal, update: () => {}, host, messages: [] },
+        );
+        await tool.execute(
+          { action: "commit", message: "X" },
+          { id: "c", signal, update: () => {}, host, messages: [] },
+        );
+        expect(git("log", "-1", "--format=%s", "linked")).toBe("X");
+        await linked.close();
+      },
+    );
 
     it("stays in the workspace where the config names another working tree", async () => {
       repository();

@@ -163,6 +163,18 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     expect(await shell("mv kept other")).toContain("It made other/.git/config, which");
   });
 
+  it("lead a push nowhere by remotes of the old form", async () => {
+    startRepository();
+    const text = await shell(
+      "mkdir -p .git/remotes .git/branches && echo 'URL: sub/bare.git' > .git/remotes/origin && echo sub/bare.git > .git/branches/origin",
+    );
+    expect(text).toContain(
+      "It made .git/remotes/origin, which names a repository that git pushes to.",
+    );
+    expect(text).toContain("It made .git/branches/origin, which");
+    expect(() => git(root, "push", "origin", "main")).toThrow("does not appear to be a git repo");
+  });
+
   it("run nothing when a rebase is continued", async () => {
     startRepository();
     const todo = `mkdir .git/rebase-merge && echo 'exec touch ${canary}' > .git/rebase-merge/git-rebase-todo`;

@@ -33,11 +33,13 @@ const MAX_POINTERS = 4;
 const MAX_MODULE_NAMES = 8;
 /** Folders of git that have what runs in them. git makes no links of them. */
 const INNER_FOLDERS = ["rebase-merge", "worktrees", "modules"];
+/** Files in them are remotes, as git had them before its config did. git makes none itself. */
+const REMOTE_FOLDERS = ["remotes", "branches"];
 const CONFIG_TIMEOUT_MS = 10_000;
 
 /** A file by which a repository has git run something, or leads it elsewhere. */
 interface GitFile {
-  kind: "config" | "hook" | "todo" | "link" | "pointer";
+  kind: "config" | "hook" | "todo" | "link" | "pointer" | "remote";
   /** Another one after each change. */
   identity: string;
   /** Of a config. */
@@ -189,6 +191,7 @@ export class GitWatch {
     old?: GitFile,
   ): Promise<string | undefined> {
     if (kind === "hook") return "which git runs";
+    if (kind === "remote") return "which names a repository that git pushes to";
     if (kind === "link") return "which is a link in a folder of git";
     if (kind === "todo") {
       return hasExec(path) ? "which has git run a program (exec)" : undefined;
@@ -277,6 +280,9 @@ function addRepository(found: Map<string, GitFile>, folder: string): void {
   if (hooks?.isSymbolicLink()) addFile(found, at("hooks"), "hook");
   for (const { name } of hooks?.isDirectory() ? listEntries(at("hooks")) : []) {
     if (!name.endsWith(".sample")) addFile(found, join(at("hooks"), name), "hook");
+  }
+  for (const name of REMOTE_FOLDERS) {
+    for (const entry of listEntries(at(name))) addFile(found, join(at(name), entry.name), "remote");
   }
   const inner = INNER_FOLDERS.filter((name) => {
     if (!readStats(at(name))?.isSymbolicLink()) return true;

@@ -152,7 +152,7 @@ it(
         const commands = Array.from({ length: 1 + Math.floor(next() * MAX_COMMANDS) }, () =>
           createCommand(next),
         );
-        await runCase(
+        await expectSameConfig(
           join(folder, String(at)),
           commands,
           `GYRE_SEED=${seed}, case ${at}:\n${commands.join("\n")}`,
@@ -164,7 +164,11 @@ it(
   },
 );
 
-async function runCase(folder: string, commands: readonly string[], what: string): Promise<void> {
+async function expectSameConfig(
+  folder: string,
+  commands: readonly string[],
+  what: string,
+): Promise<void> {
   const root = join(folder, "work");
   const copy = join(folder, "copy");
   const spoolFolder = join(folder, "spool");

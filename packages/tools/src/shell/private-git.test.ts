@@ -428,6 +428,19 @@ describe("a repository that is not in the workspace", { tags: "bubblewrap" }, ()
     expect(git(root, "log", "-1", "--format=%s")).toBe("two\n");
   });
 
+  it("is not mounted for others while a job runs that could put a link in its place", async () => {
+    const plain = join(folder, "plain");
+    mkdirSync(plain);
+    await moveTo(plain);
+    const jobs = new JobTable(env);
+    await shell("until [ -e go ]; do sleep 0.01; done", { jobs }, { background: true });
+    await shell("git init -q .");
+    expect(await shell("ls -d .git/gyre-shared; touch go")).toContain("No such file");
+    await jobs.ended("job-1");
+    expect(await shell("ls -d .git/gyre-shared")).toContain("\n.git/gyre-shared\n");
+    await jobs.close();
+  });
+
   it("is not opened by a file .git that a command made", async () => {
     const plain = join(folder, "plain");
     mkdirSync(plain);

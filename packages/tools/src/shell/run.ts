@@ -163,7 +163,7 @@ const watches = new WeakMap<Workspace, GitWatch>();
 function watchGit(env: ToolEnv, view: GitView | undefined): GitWatch {
   const watch = watches.get(env.workspace) ?? new GitWatch(env);
   watches.set(env.workspace, watch);
-  if (view) watch.include(view.place.commonFolder);
+  if (view?.place) watch.include(view.place.commonFolder);
   return watch;
 }
 
@@ -231,12 +231,14 @@ async function createPolicy(
   for (const folder of writable) {
     if (!existsSync(folder)) await mkdir(folder, { recursive: true });
   }
+  const gitFolder = view?.place?.commonFolder;
   const named = await findNamedFiles(root, env.environment);
   const places = [
     ...(await protectedPlaces(env)),
     ...named.filter((path) => realPlace(path) === path),
   ];
-  const held = view ? places.filter((path) => !isWithin(path, view.place.commonFolder)) : places;
+  const held =
+    gitFolder === undefined ? places : places.filter((path) => !isWithin(path, gitFolder));
   return {
     writable: [root, ...writable],
     readOnly: [...held, ...(view?.visible ?? []), env.spoolFolder],

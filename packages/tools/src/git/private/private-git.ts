@@ -44,7 +44,8 @@ const MAX_NAMED = 12;
 
 /** The folder of git as one command sees it. */
 export interface GitView {
-  place: RepositoryPlace;
+  /** Absent where there is no repository, or an unusual one: then nothing is private. */
+  place?: RepositoryPlace;
   shown: readonly ShownPlace[];
   /** Places outside of the workspace that are to be seen, wherever they are. */
   visible: readonly string[];
@@ -88,17 +89,19 @@ export class PrivateGit {
   readonly #states = new Map<string, State>();
   /** What came of jobs, for the next result. */
   readonly #pending: string[] = [];
+  /** Commands that run and have no private folder. */
+  #without = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(env: ToolEnv) {
     this.#env = env;
   }
 
-  /** To be called before a command. Nothing where there is no repository, or an unusual one. */
-  open(): Promise<GitView | undefined> {
+  /** To be called before a command. */
+  open(): Promise<GitView> {
     return this.#inTurn(async () => {
-      const place = locateRepository(this.#env.workspace.root);
-      if (place === undefined || !isUsual(place.commonFolder)) return undefined;
+      const place = this.#without > 0 ? undefined : locateRepository(this.#env.workspace.root);
+      if (place === undefined || !isUsual(place.commonFolder)) return this.#openWithout();
       const state = this.#states.get(place.commonFolder) ?? (await this.#create(place));
       state.users += 1;
       const shown = await fill(state);
@@ -109,6 +112,21 @@ export class PrivateGit {
       const visible = [...new Set(around)].filter((path) => !isWithin(path, root));
       return { place, shown, visible, end };
     });
+  }
+
+  /**
+   * For a command to which no folder of git is mounted. As long as it runs it could put a link in the
+   * place of one that it makes, and have something else mounted for the others.
+   */
+  #openWithout(): GitView {
+    this.#without += 1;
+    let isOpen = true;
+    const end = (): Promise<string[]> => {
+      if (isOpen) this.#without -= 1;
+      isOpen = false;
+      return Promise.resolve([]);
+    };
+    return { shown: [], visible: [], end };
   }
 
   /** Gives what ends the view of a job: what there is to say is in the next result. */
