@@ -838,6 +838,22 @@ describe("R21: the signal of one run", () => {
 });
 
 describe("R21: abort", () => {
+  it.each<[string, readonly ScriptStep[], AgentEvent["type"]]>([
+    ["before the model is asked", ["Hello"], "turn_start"],
+    ["while a response streams", [[say("Half"), stall()]], "message_update"],
+    ["while a retry is waited for", [fail("Busy", { kind: "overloaded" })], "retry"],
+    ["while tools run", [call("x"), "Done"], "tool_execution_start"],
+    ["after a tool has run", [call("x"), "Done"], "tool_execution_end"],
+    ["between turns", [call("x"), "Done"], "turn_end"],
+  ])("R21: the state has it as its error: %s", async (_when, script, type) => {
+    const { agent } = make(script, { tools: [tool("x")] });
+    agent.subscribe((event) => {
+      if (event.type === type) agent.abort();
+    });
+    expect((await agent.prompt("Hi")).stop).toBe("aborted");
+    expect(agent.state.error).toBe("Aborted.");
+  });
+
   it("R21: stops the run; the next one is not concerned", async () => {
     const { agent, clock, recorder } = make([[say("Half"), stall()], "Whole"]);
     const run = agent.prompt("Hi");

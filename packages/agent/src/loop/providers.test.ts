@@ -184,6 +184,36 @@ describe("a service that fails", () => {
     expect(asked()).toBe(5);
   });
 
+  it.each<[string, Answer, string, number]>([
+    ["529", BUSY, "overloaded", 10],
+    ["503", { ...BUSY, status: 503 }, "overloaded", 10],
+    ["429", slowDown({}), "rate_limit", 10],
+    ["a cut connection", { status: 0, cut: "at once" }, "network", 10],
+    ["424", { status: 424, body: "{}" }, "unknown", 5],
+    ["500", { status: 500, body: "{}" }, "unknown", 5],
+  ])("R22: is asked so many times, and no more: %s", async (_, answer, kind, attempts) => {
+    const { asked, clock, done, next, recorder } = await run([answer]);
+    for (let attempt = 1; attempt < attempts; attempt++) {
+      await next("retry");
+      const delayMs = Math.min(30_000, 1_000 * 2 ** (attempt - 1));
+      const expected = { attempt, maxAttempts: attempts, kind, delayMs };
+      expect(recorder.events.at(-1)).toMatchObject(expected);
+      await clock.advance(delayMs);
+    }
+    expect((await done).end.stop).toBe("error");
+    expect([asked(), clock.pending]).toEqual([attempts, 0]);
+  });
+
+  it("R22: is not asked later than five minutes after it failed first", async () => {
+    const { asked, clock, done, next } = await run([slowDown({ "retry-after": "60" })]);
+    for (let minute = 1; minute <= 5; minute++) {
+      await next("retry");
+      await clock.advance(60_000);
+    }
+    expect((await done).end.finalMessage?.errorMessage).toContain("the 300 s that");
+    expect([asked(), clock.now()]).toEqual([6, 300_000]);
+  });
+
   it("fails after so many attempts, with its own message", async () => {
     const { asked, clock, done, next } = await run([BUSY], { retry: { maxRetries: 2 } });
     for (let attempt = 0; attempt < 2; attempt++) {
