@@ -19,6 +19,7 @@ import {
   readMode,
   describeFailure,
   computeSignature,
+  readQuickly,
   tooLarge,
 } from "./snapshot.ts";
 import { FileScan, Slices, statFile } from "./scan.ts";
@@ -29,7 +30,11 @@ const RACY_MS = 20;
 /** A file that is new to us and older than the last look by more than this is not a new one. */
 const CLOCK_SLACK_MS = 2_000;
 /** Files of which contents are in memory at the same time. */
-const FILES_AT_ONCE = 32;
+const FILES_AT_ONCE = 64;
+/** So many files that are copied at once share one file. */
+const MIN_PACKED_FILES = 16;
+const NO_ROOM = "too much is copied already";
+const CALLED_BEFORE = "a command changed it before it was copied";
 const NS_PER_MS = 1_000_000n;
 const IGNORE_FILES: ReadonlySet<string> = new Set([".gitignore", ".ignore"]);
 
@@ -64,6 +69,7 @@ export interface KnownFilesOptions {
   now: () => number;
   /** For tests. */
   maxFiles?: number;
+  maxOwnFiles?: number;
 }
 
 /**
@@ -75,6 +81,8 @@ export class KnownFiles {
   readonly #known = new Map<string, Known>();
   /** When all was looked at last. */
   #lookedAt: number | undefined;
+  /** When a command began before the first look had ended. */
+  #calledAt: number | undefined;
   /** Why a file that was not seen before may have been there. */
   #doubt: string | undefined;
   #git: { folder: string; isUsable: boolean } | undefined;
@@ -88,7 +96,12 @@ export class KnownFiles {
   constructor(options: KnownFilesOptions) {
     this.#options = options;
     this.#gitIndex = new GitIndex(options.workspace.root);
-    this.#scan = new FileScan(options.workspace, options.maxFiles);
+    this.#scan = new FileScan(options.workspace, options);
+  }
+
+  /** To be called when a command begins before the first look has ended. */
+  noteCall(at: number): void {
+    if (this.#lookedAt === undefined) this.#calledAt ??= at;
   }
 
   close(): Promise<void> {
@@ -106,27 +119,59 @@ export class KnownFiles {
       report: (path) => void this.#reported.add(path),
     });
     const suspects = await this.#findSuspects();
+    const found: FoundChanges = { changes: [], leftOut: [] };
+    if (this.#calledAt !== undefined) {
+      const why = "a command began before all files were listed: what it removed is not known";
+      found.leftOut.push({ path: "removed files", why });
+    }
     if (isPartial) this.#doubt = "the folder has more files than are looked at";
     const isFirst = last === undefined;
     if (!isFirst) await this.#noteIgnoreFiles(suspects);
-    const found: FoundChanges = { changes: [], leftOut: [] };
+    const slices = new Slices();
+    const moved = this.#findInodes(suspects);
     const old = last === undefined ? undefined : last - CLOCK_SLACK_MS;
     for (const some of inParts(suspects)) {
       const learned: Suspect[] = [];
       const changed: Suspect[] = [];
       for (const suspect of some) {
+        if (this.#isOvertaken(suspect)) {
+          found.leftOut.push({ path: suspect.path, why: CALLED_BEFORE });
+          this.#take(suspect.path, suspect.stats, { type: "none", why: CALLED_BEFORE });
+          continue;
+        }
         const isNew = !this.#known.has(suspect.path);
-        const wasThere = isNew && (isFirst || isOlder(suspect.stats, old));
+        // It came into sight, or from outside; not from another place that is looked at.
+        const isOld = isOlder(suspect.stats, old) && !moved.has(suspect.stats?.ino);
+        const wasThere = isNew && (isFirst || isOld);
         (author.by === "others" || wasThere ? learned : changed).push(suspect);
       }
       await this.#learn(learned, git);
       await this.#compare(changed, author, found);
       for (const { path } of some) this.#reported.delete(path);
+      await slices.pause();
     }
+    this.#calledAt = undefined;
     // What a part of the folder hides is not known at the next look either.
     if (!isPartial) this.#doubt = undefined;
     this.#lookedAt = startedAt;
     return found;
+  }
+
+  /** Which files were at these paths: those that are somewhere else now were moved. */
+  #findInodes(suspects: readonly Suspect[]): ReadonlySet<bigint | undefined> {
+    const inodes = new Set<bigint | undefined>();
+    for (const { path } of suspects) {
+      const known = this.#known.get(path);
+      if (known && known.signature !== "") inodes.add(readInode(known.signature));
+    }
+    return inodes;
+  }
+
+  /** Whether a command may have changed a file before the first look came to it. */
+  #isOvertaken(suspect: Suspect): suspect is Suspect & { stats: BigIntStats } {
+    if (this.#calledAt === undefined || !suspect.stats) return false;
+    const changedAt = Number(suspect.stats.ctimeNs / NS_PER_MS);
+    return changedAt > this.#calledAt - (changedAt % 1000 === 0 ? CLOCK_SLACK_MS : RACY_MS);
   }
 
   /** What git tracks, and what is known: a call may have named what is ignored. */
@@ -188,19 +233,45 @@ export class KnownFiles {
 
   /** Takes files as they are, so that a change of them can be taken back. */
   async #learn(suspects: readonly Suspect[], git: GitFiles | undefined): Promise<void> {
-    await Promise.all(
-      suspects.map(async ({ path, stats }) => {
-        await this.#forget(path);
-        const oid = stats && git?.cleanOid(path, stats);
-        if (stats && stats.size > MAX_FILE_BYTES) {
-          this.#take(path, stats, { type: "none", why: tooLarge(stats.size) });
-        } else if (stats && oid !== undefined) {
-          this.#take(path, stats, { type: "git", oid, bytes: Number(stats.size) });
-        } else {
-          await this.#copy(path, stats);
-        }
-      }),
-    );
+    const read: { path: string; stats: BigIntStats; bytes: Buffer }[] = [];
+    const rest: Suspect[] = [];
+    const { workspace, copies } = this.#options;
+    let room = 0;
+    for (const suspect of suspects) {
+      const { path, stats } = suspect;
+      await this.#forget(path);
+      const oid = stats && git?.cleanOid(path, stats);
+      if (stats && stats.size > MAX_FILE_BYTES) {
+        this.#take(path, stats, { type: "none", why: tooLarge(stats.size) });
+      } else if (stats && oid !== undefined) {
+        this.#take(path, stats, { type: "git", oid, bytes: Number(stats.size) });
+      } else if (stats && !copies.hasRoomFor(room + Number(stats.size))) {
+        this.#take(path, stats, { type: "none", why: NO_ROOM });
+      } else {
+        const isMany = suspects.length >= MIN_PACKED_FILES;
+        const bytes = isMany && stats ? readQuickly(workspace, path, stats) : undefined;
+        if (stats && bytes) read.push({ path, stats, bytes });
+        else rest.push(suspect);
+        room += bytes?.length ?? 0;
+      }
+    }
+    if (read.length > 0) {
+      const sources = await this.#copyAll(read.map(({ bytes }) => bytes));
+      read.forEach(({ path, stats }, index) => {
+        this.#take(path, stats, sources[index] ?? { type: "none", why: NO_ROOM });
+      });
+    }
+    await Promise.all(rest.map(({ path, stats }) => this.#copy(path, stats)));
+  }
+
+  async #copyAll(contents: readonly Uint8Array[]): Promise<Source[]> {
+    try {
+      const copies = await this.#options.copies.putAll(contents);
+      return copies.map((copy) => ({ type: "copy", copy }));
+    } catch (error) {
+      const why = `it could not be copied: ${describeFailure(error)}`;
+      return contents.map(() => ({ type: "none", why }));
+    }
   }
 
   async #copy(path: string, stats: BigIntStats | undefined): Promise<void> {
@@ -211,13 +282,15 @@ export class KnownFiles {
       const source: Source = { type: "none", why: seen.why };
       if (stats) this.#take(path, stats, source);
       else this.#set(path, { kind: "file", mode: 0, signature: "" }, source);
+    } else if (stats && this.#calledAt !== undefined) {
+      this.#take(path, stats, { type: "none", why: CALLED_BEFORE });
     }
   }
 
   async #copyBytes(bytes: Uint8Array): Promise<Source> {
     try {
       const copy = await this.#options.copies.put(bytes);
-      return copy ? { type: "copy", copy } : { type: "none", why: "too much is copied already" };
+      return copy ? { type: "copy", copy } : { type: "none", why: NO_ROOM };
     } catch (error) {
       return { type: "none", why: `it could not be copied: ${describeFailure(error)}` };
     }
@@ -393,6 +466,10 @@ function named(paths: readonly string[]): Suspect[] {
 /** When what is at a path was last changed in any way, in milliseconds since 1970. */
 function changedAt(signature: string): number {
   return Number(BigInt(signature.split(" ")[2] ?? "0") / NS_PER_MS);
+}
+
+function readInode(signature: string): bigint {
+  return BigInt(signature.split(" ")[3] ?? "0");
 }
 
 function isOlder(stats: BigIntStats | undefined, thanMs: number | undefined): boolean {

@@ -77,6 +77,24 @@ describe("what is recorded", () => {
     expect(formatChanges(await w.recorder.lines())).toEqual(["~ named.log"]);
   });
 
+  it("has a folder that was renamed long after its files were written", async () => {
+    let ahead = 0;
+    const w = await world({ now: () => Date.now() + ahead });
+    for (const name of ["a/one", "a/b/two", "c/three"]) await w.put(name, name);
+    await w.run(() => w.shell(async () => {}));
+    ahead = 10_000;
+    await w.run(() => w.shell(async () => {}));
+    const before = await w.files();
+    const entry = await w.run(() =>
+      w.shell(async () => {
+        await rename(w.path("a"), w.path("d"));
+        await rename(w.path("c"), w.path("a"));
+      }),
+    );
+    await w.recorder.apply(await w.recorder.plan({ entry }), { withConflicts: false });
+    expect(await w.files()).toEqual(before);
+  });
+
   it("has a change of the mode alone, and not one of the time alone", async () => {
     const w = await world();
     await w.put("a.sh", "true", 0o644);
@@ -194,6 +212,70 @@ describe("what is not sure", () => {
     );
     const [line] = await w.recorder.lines();
     expect(line?.changes[0]?.unsure).toContain("for long");
+  });
+});
+
+describe("a command that begins before the first look has ended", () => {
+  /** A world whose files are read, for the first look, only after `release`. */
+  async function slowWorld(): Promise<{ w: HistoryWorld; release: () => void }> {
+    let release = (): void => {};
+    const released = new Promise<void>((settle) => {
+      release = settle;
+    });
+    const w = await world({
+      maxFirstWaitMs: 0,
+      workspace: (own) =>
+        new Proxy(own, {
+          get(target, key) {
+            const value: unknown = Reflect.get(target, key);
+            if (typeof value !== "function") return value;
+            if (key !== "read") return value.bind(target);
+            return async (...args: Parameters<Workspace["read"]>) => {
+              await released;
+              return target.read(...args);
+            };
+          },
+        }),
+    });
+    return { w, release };
+  }
+
+  it("does not wait for it, and what it changes first is listed, never brought back wrong", async () => {
+    const { w, release } = await slowWorld();
+    for (const name of ["changed", "removed", "kept"]) await w.put(name, "old");
+    const entry = await w.run(async () => {
+      await w.shell(async () => {
+        await w.put("changed", "new");
+        await rm(w.path("removed"));
+        await w.put("made", "new");
+      });
+      release();
+    });
+    const plan = await w.recorder.plan({ entry });
+    await w.recorder.apply(plan, { withConflicts: false });
+    const leftOut = plan.leftOut.map(({ path }) => path);
+    // What the first look came to before the command did it is brought back.
+    const after = await w.files();
+    expect(after["kept"]).toBe("644 old");
+    expect(after["changed"] === "644 old" || leftOut.includes("changed")).toBe(true);
+    expect(after["made"] === undefined || leftOut.includes("made")).toBe(true);
+    const isListed = leftOut.includes("removed") || leftOut.includes("removed files");
+    expect(after["removed"] === "644 old" || isListed).toBe(true);
+    expect(leftOut).not.toEqual([]);
+  });
+
+  it("is followed by one that can be taken back", async () => {
+    const { w, release } = await slowWorld();
+    await w.put("a.txt", "old");
+    await w.run(async () => {
+      await w.shell(async () => {});
+      release();
+      await w.recorder.lines();
+    });
+    const entry = await w.run(() => w.shell(() => w.put("a.txt", "new")));
+    const plan = await w.recorder.plan({ entry });
+    await w.recorder.apply(plan, { withConflicts: false });
+    expect(await w.files()).toEqual({ "a.txt": "644 old" });
   });
 });
 

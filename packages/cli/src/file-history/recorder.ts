@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import type { Middleware, ToolInvocation } from "@gyre/agent";
 import { defaultSessionFolder, type Session } from "@gyre/sessions";
 import type { Workspace } from "@gyre/tools";
@@ -16,6 +17,8 @@ import { HistoryStore, type StoreWriter } from "./store.ts";
 
 /** After a call that took longer, a change may as well be that of the person who waited. */
 export const MAX_SURE_MS = 60_000;
+/** A command waits no longer for the first look. */
+const MAX_FIRST_WAIT_MS = 100;
 /** No look before a call where the last one ended a moment ago: so many times what it took. */
 const LOOK_AGAIN_FACTOR = 4;
 /** Left out files that are listed for one look; the rest is counted. */
@@ -47,6 +50,8 @@ export interface RecorderOptions {
   /** For tests. */
   writer?: StoreWriter;
   maxFiles?: number;
+  maxOwnFiles?: number;
+  maxFirstWaitMs?: number;
 }
 
 /** Where the histories of this user are: beside the sessions. */
@@ -88,6 +93,8 @@ export class FileRecorder implements FileHistory {
   #lastScan = { endedAt: -Infinity, tookMs: 0 };
   #prompt: { leaf: number | null; entry: number } | undefined;
   #isWarned = false;
+  /** Gives false when it has ended. */
+  #firstLook: Promise<false> | undefined;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -140,7 +147,10 @@ export class FileRecorder implements FileHistory {
 
   /** The first look is made while the model thinks. What changed between runs is not the agent's. */
   #run(): () => void {
-    if (this.#runs++ === 0) void this.#scanBefore(undefined);
+    if (this.#runs++ === 0) {
+      const looked = this.#scanBefore(undefined);
+      this.#firstLook ??= looked.then(() => false);
+    }
     return () => {
       if (--this.#runs === 0 && this.#options.isJobRunning()) void this.#scanBefore(undefined);
     };
@@ -149,11 +159,13 @@ export class FileRecorder implements FileHistory {
   async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
     if (!this.#options.session() || (await isReadingCall(call))) return next();
     const paths = await findNamedFiles(call);
-    // The look after the last call may be all that is needed.
-    await this.#waitForLooks();
-    if (paths !== undefined || !this.#isFresh()) await this.#scanBefore(paths);
-    // A look that is under way would take what this call does for a change from outside.
-    await this.#waitForLooks();
+    if (paths || !(await this.#isFirstLookLong())) {
+      // The look after the last call may be all that is needed.
+      await this.#waitForLooks();
+      if (paths !== undefined || !this.#isFresh()) await this.#scanBefore(paths);
+      // A look that is under way would take what this call does for a change from outside.
+      await this.#waitForLooks();
+    }
     const startedAt = this.#now();
     this.#active++;
     try {
@@ -169,6 +181,23 @@ export class FileRecorder implements FileHistory {
       // A look at all files is made while the model goes on: the next call waits for it.
       if (paths) await ended;
     }
+  }
+
+  /**
+   * Whether the first look, which copies what git does not have, goes on for longer than a command
+   * waits for it. What the command changes before it was copied is then left out, and listed.
+   */
+  async #isFirstLookLong(): Promise<boolean> {
+    if (!this.#firstLook) return false;
+    const stop = new AbortController();
+    const { maxFirstWaitMs = MAX_FIRST_WAIT_MS } = this.#options;
+    const late = setTimeout(maxFirstWaitMs, true, { signal: stop.signal, ref: false });
+    late.catch(() => {});
+    const isLong = await Promise.race([this.#firstLook, late]);
+    stop.abort();
+    const opened = isLong ? await this.#opened : undefined;
+    opened?.known.noteCall(this.#now());
+    return isLong;
   }
 
   async #waitForLooks(): Promise<void> {
@@ -276,7 +305,7 @@ export class FileRecorder implements FileHistory {
   }
 
   async #openFor(session: Session): Promise<Opened> {
-    const { folder, writer, workspace, maxFiles } = this.#options;
+    const { folder, writer, workspace, maxFiles, maxOwnFiles } = this.#options;
     const store = await HistoryStore.open(join(folder, folderName(session.header.id)), writer);
     const known = new KnownFiles({
       workspace,
@@ -284,6 +313,7 @@ export class FileRecorder implements FileHistory {
       copies: this.#copies,
       now: () => this.#now(),
       ...(maxFiles !== undefined && { maxFiles }),
+      ...(maxOwnFiles !== undefined && { maxOwnFiles }),
     });
     return { session, store, known };
   }

@@ -43,10 +43,10 @@ export class FileScan {
   #ignored: ReadonlySet<string> = new Set();
   #also: Iterable<string> | undefined;
 
-  constructor(workspace: Workspace, maxFiles: number = MAX_FILES) {
+  constructor(workspace: Workspace, limits: { maxFiles?: number; maxOwnFiles?: number } = {}) {
     this.#workspace = workspace;
-    this.#maxFiles = maxFiles;
-    this.#pool = new StatPool(workspace.root);
+    this.#maxFiles = limits.maxFiles ?? MAX_FILES;
+    this.#pool = new StatPool(workspace.root, limits.maxOwnFiles);
   }
 
   /** Whether an ignore file leaves it out. */

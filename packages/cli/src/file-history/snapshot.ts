@@ -1,5 +1,15 @@
-import type { BigIntStats } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+} from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
+import { join } from "node:path";
 import { getSystemErrorMap } from "node:util";
 import { errorMessage } from "@gyre/ai";
 import { type FileIdentity, PathError, type Workspace } from "@gyre/tools";
@@ -76,9 +86,48 @@ async function readFile(
   stats: BigIntStats,
 ): Promise<PathSnapshot> {
   const { bytes, info } = await workspace.read(`./${path}`, MAX_FILE_BYTES);
-  const isSame = info.ino === stats.ino && info.mtimeNs === stats.mtimeNs && info.path === path;
-  if (!isSame) return { kind: "skipped", why: "it was being changed" };
+  // A time that was set back shows in that of the last change of any kind.
+  const after = lstatSync(join(workspace.root, path), { bigint: true });
+  const isSame = info.ino === stats.ino && info.path === path;
+  if (!isSame || computeSignature(after) !== computeSignature(stats))
+    return { kind: "skipped", why: "it was being changed" };
   return { kind: "file", bytes, ...describeStats(stats) };
+}
+
+/** A file that turns out to be a pipe or a terminal neither blocks nor takes us over. */
+const READ =
+  constants.O_RDONLY |
+  (constants.O_NOFOLLOW ?? 0) |
+  (constants.O_NONBLOCK ?? 0) |
+  (constants.O_NOCTTY ?? 0);
+
+/**
+ * The content of a file that is as `stats` say, before and after it is read; nothing where that
+ * is not sure in this quick way: then `snapshotPath` says more. The kernel says where the file is
+ * that was opened, so no link on the way leads out of the workspace.
+ */
+export function readQuickly(
+  workspace: Workspace,
+  path: string,
+  stats: BigIntStats,
+): Buffer | undefined {
+  if (process.platform !== "linux" || !stats.isFile() || workspace.isHidden(path)) return undefined;
+  const absolute = join(workspace.root, path);
+  const signature = computeSignature(stats);
+  const bytes = Buffer.allocUnsafe(Number(stats.size));
+  let fd: number | undefined;
+  try {
+    fd = openSync(absolute, READ);
+    if (readlinkSync(`/proc/self/fd/${fd}`) !== absolute) return undefined;
+    if (readSync(fd, bytes, 0, bytes.length, 0) !== bytes.length) return undefined;
+    const isSame = computeSignature(fstatSync(fd, { bigint: true })) === signature;
+    return isSame ? bytes : undefined;
+  } catch {
+    // Gone, closed to us, or without /proc.
+    return undefined;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 function describeStats(stats: BigIntStats): Omit<FileSnapshot, "kind" | "bytes"> {

@@ -70,6 +70,8 @@ export async function historyWorld({
       isJobRunning: () => jobs.areRunning,
       folder,
       warn: (text) => warnings.push(text),
+      // On a busy machine as well, no command comes before the first look has ended.
+      maxFirstWaitMs: 60_000,
       ...again,
     });
     recorders.push(recorder);
