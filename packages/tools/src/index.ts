@@ -18,6 +18,7 @@ export { cleanEnvironment, type EnvironmentOptions } from "./process/environment
 export { type FetchOptions, fetchTool } from "./web/fetch/tool.ts";
 export * from "./search/find/tool.ts";
 export { gitTool } from "./git/tool.ts";
+export { type GitIndexEntry, parseGitIndex } from "./git/index-file.ts";
 export type { GitOptions } from "./git/program.ts";
 export * from "./search/grep/tool.ts";
 export * from "./shell/jobs/job-table.ts";

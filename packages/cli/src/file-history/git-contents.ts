@@ -3,8 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type BigIntStats, type Stats, statSync } from "node:fs";
-import { cleanPath } from "@gyre/tools";
-import { type IndexEntry, isClean, parseIndex } from "./git-index.ts";
+import { cleanPath, type GitIndexEntry, parseGitIndex } from "@gyre/tools";
 import { MAX_FILE_BYTES } from "./snapshot.ts";
 import { isMissing } from "./store.ts";
 
@@ -19,7 +18,7 @@ const MAX_ASKED = 64;
 /** What git knows of the files of a folder. */
 export interface GitFiles {
   readonly folder: string;
-  readonly entries: ReadonlyMap<string, IndexEntry>;
+  readonly entries: ReadonlyMap<string, GitIndexEntry>;
   /** The files in folders that say how git converts contents. */
   readonly attributes: readonly string[];
   /** The name of a content in git that is that of a file, byte for byte, if there is one. */
@@ -54,9 +53,7 @@ export class GitIndex {
 
 /** The files that say what git has and how it converts it. */
 function listFiles(files: GitFiles | undefined): readonly string[] {
-  return [".git/index", ".git/config", ".git/info/attributes", ".gitattributes"].concat(
-    files?.attributes ?? [],
-  );
+  return [".git/index", ".git/info/attributes", ".gitattributes"].concat(files?.attributes ?? []);
 }
 
 /** Another text after each change; nothing where a change may not show yet. */
@@ -86,10 +83,7 @@ async function readGitFiles(root: string): Promise<GitFiles | undefined> {
   try {
     const { size, mtimeNs } = await stat(path, { bigint: true });
     if (size > MAX_INDEX_BYTES) return undefined;
-    const config = await readFile(join(folder, "config"), "utf8");
-    // Other formats have names of other lengths.
-    if (/^\s*objectformat\s*=\s*(?!sha1\s*$)/im.test(config)) return undefined;
-    const entries = parseIndex(await readFile(path));
+    const entries = parseGitIndex(await readFile(path));
     if (!entries) return undefined;
     const attributes: string[] = [];
     for (const name of entries.keys()) if (name.endsWith("/.gitattributes")) attributes.push(name);
@@ -107,6 +101,21 @@ async function readGitFiles(root: string): Promise<GitFiles | undefined> {
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+const LOWER_HALF = 0xffff_ffffn;
+
+/** Whether a file still is what git noted. `indexNs`: when the index was written. */
+export function isClean(entry: GitIndexEntry, stats: BigIntStats, indexNs: bigint): boolean {
+  return (
+    entry.size === stats.size &&
+    entry.mtimeNs === stats.mtimeNs &&
+    entry.ctimeNs === stats.ctimeNs &&
+    entry.ino === (stats.ino & LOWER_HALF) &&
+    // What changed in the tick in which the index was written looks the same.
+    entry.mtimeNs < indexNs &&
+    entry.ctimeNs < indexNs
+  );
 }
 
 /** Whether files may be something else in git than on the disk, of the same length. */

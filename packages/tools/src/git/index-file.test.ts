@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findLinkedFolders } from "./index-file.ts";
+import { findLinkedFolders, parseGitIndex } from "./index-file.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -42,5 +42,47 @@ describe("the folders that an index has as repositories", () => {
     expect(findLinkedFolders(Buffer.from("DIRC\0\0\0\u0002\0\0\0\u0009 and no entries"))).toEqual(
       [],
     );
+  });
+});
+
+/** Files with names of all kinds, and a link. */
+function makeRepository(format: string): void {
+  git(["init", "-q", `--object-format=${format}`]);
+  mkdirSync(join(folder, "folder/deeper"), { recursive: true });
+  for (const name of ["a", "folder/b.txt", "folder/deeper/c with space.txt", "folder/ü.txt"]) {
+    writeFileSync(join(folder, name), `the content of ${name}\n`);
+  }
+  writeFileSync(join(folder, "empty"), "");
+  symlinkSync("a", join(folder, "link"));
+  git(["add", "."]);
+}
+
+describe("an index of git", () => {
+  it.each([
+    ["sha1", 2],
+    ["sha1", 3],
+    ["sha1", 4],
+    ["sha256", 2],
+    ["sha256", 4],
+  ])("with %s in version %i gives the regular files with their contents", (format, version) => {
+    makeRepository(format);
+    if (version === 3) git(["update-index", "--skip-worktree", "a"]);
+    git(["update-index", "--index-version", String(version)]);
+    const entries = parseGitIndex(readFileSync(join(folder, ".git/index")));
+    const listed = git(["ls-files", "-s", "-z"]).split("\0").filter(Boolean);
+    const regular = listed.flatMap((line) => {
+      const [, mode, oid = "", path = ""] = /^(\d+) (\w+) \d\t(.*)$/s.exec(line) ?? [];
+      const isLeftOut = version === 3 && path === "a";
+      return mode === "120000" || isLeftOut ? [] : [[path, oid]];
+    });
+    expect([...(entries ?? [])].map(([path, { oid }]) => [path, oid])).toEqual(regular);
+  });
+
+  it("that is cut off, or something else, is not used", () => {
+    makeRepository("sha1");
+    const whole = readFileSync(join(folder, ".git/index"));
+    expect(parseGitIndex(whole.subarray(0, 100))).toBeUndefined();
+    expect(parseGitIndex(Buffer.from("something else"))).toBeUndefined();
+    expect(parseGitIndex(Buffer.alloc(0))).toBeUndefined();
   });
 });

@@ -4,8 +4,8 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { readGitContents } from "./git-contents.ts";
-import { isClean, parseIndex } from "./git-index.ts";
+import { parseGitIndex } from "@gyre/tools";
+import { isClean, readGitContents } from "./git-contents.ts";
 
 const folders: string[] = [];
 
@@ -32,40 +32,15 @@ async function repository(): Promise<string> {
 }
 
 describe("an index of git", () => {
-  it.each([2, 3, 4])(
-    "of version %i gives the regular files with their contents",
-    async (version) => {
-      const root = await repository();
-      if (version === 3) git(root, "update-index", "--skip-worktree", "a");
-      git(root, "update-index", "--index-version", String(version));
-      const entries = parseIndex(readFileSync(join(root, ".git/index"))) ?? new Map();
-      const listed = git(root, "ls-files", "-s", "-z").split("\0").filter(Boolean);
-      const regular = listed.flatMap((line) => {
-        const [, mode, oid = "", path = ""] = /^(\d+) (\w+) \d\t(.*)$/s.exec(line) ?? [];
-        const isLeftOut = version === 3 && path === "a";
-        return mode === "120000" || isLeftOut ? [] : [[path, oid]];
-      });
-      expect([...entries.values()].map(({ path, oid }) => [path, oid])).toEqual(regular);
-    },
-  );
-
   it("finds which files are as they were", async () => {
     const root = await repository();
-    const entry = parseIndex(readFileSync(join(root, ".git/index")))?.get("a");
+    const entry = parseGitIndex(readFileSync(join(root, ".git/index")))?.get("a");
     const later = BigInt(Date.now() + 1_000) * 1_000_000n;
     const statFile = () => statSync(join(root, "a"), { bigint: true });
     expect(entry && isClean(entry, statFile(), later)).toBe(true);
     expect(entry && isClean(entry, statFile(), entry.mtimeNs)).toBe(false);
     writeFileSync(join(root, "a"), "something else");
     expect(entry && isClean(entry, statFile(), later)).toBe(false);
-  });
-
-  it("that is cut off, or none, is not used", async () => {
-    const root = await repository();
-    const whole = readFileSync(join(root, ".git/index"));
-    expect(parseIndex(whole.subarray(0, 100))).toBeUndefined();
-    expect(parseIndex(Buffer.from("something else"))).toBeUndefined();
-    expect(parseIndex(Buffer.alloc(0))).toBeUndefined();
   });
 });
 
