@@ -4,6 +4,7 @@ import { cacheCases } from "./library/cache.ts";
 import { cases as loopCases, measureMemory } from "./library/cases.ts";
 import type { Case, Line } from "./measure/lines.ts";
 import { cliCases } from "./program/cli.ts";
+import { fileCases } from "./program/files.ts";
 import { serviceCases } from "./library/services.ts";
 import { sseCases } from "./library/sse.ts";
 import { tuiCases } from "./program/tui.ts";
@@ -35,6 +36,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
     beside: "best on Node",
     about: "The program in a terminal; beside it the best other one on Node",
     cases: tuiCases,
+  },
+  files: {
+    beside: "floor",
+    about: "Commands and searches in a large workspace (wall time; GYRE_FILES sets how large)",
+    cases: fileCases,
   },
   wire: {
     beside: "bare ws",

@@ -1,6 +1,6 @@
 import type { BigIntStats } from "node:fs";
 import { basename } from "node:path";
-import type { Workspace } from "@gyre/tools";
+import { Slices, type Workspace } from "@gyre/tools";
 import {
   type Content,
   contentSeen,
@@ -22,7 +22,7 @@ import {
   readQuickly,
   tooLarge,
 } from "./snapshot.ts";
-import { FileScan, Slices, statFile } from "./scan.ts";
+import { FileScan, statFile } from "./scan.ts";
 import type { HistoryStore } from "./store.ts";
 
 /** A change within this time after a look may not show in what the system notes of a file. */
@@ -116,6 +116,7 @@ export class KnownFiles {
     const { isPartial } = await this.#scan.run({
       also: this.#listWatched(git),
       signal,
+      isWaitedFor: () => this.#calledAt !== undefined,
       report: (path) => void this.#reported.add(path),
     });
     const suspects = await this.#findSuspects();
@@ -127,7 +128,7 @@ export class KnownFiles {
     if (isPartial) this.#doubt = "the folder has more files than are looked at";
     const isFirst = last === undefined;
     if (!isFirst) await this.#noteIgnoreFiles(suspects);
-    const slices = new Slices();
+    const slices = new Slices(() => this.#calledAt !== undefined);
     const moved = this.#findInodes(suspects);
     const old = last === undefined ? undefined : last - CLOCK_SLACK_MS;
     for (const some of inParts(suspects)) {
@@ -148,7 +149,7 @@ export class KnownFiles {
       await this.#learn(learned, git);
       await this.#compare(changed, author, found);
       for (const { path } of some) this.#reported.delete(path);
-      await slices.pause();
+      if (slices.isDue) await slices.pause();
     }
     this.#calledAt = undefined;
     // What a part of the folder hides is not known at the next look either.
@@ -193,7 +194,7 @@ export class KnownFiles {
   /** Of the files that a scan reported, those that are not as they are known. */
   async #findSuspects(): Promise<Suspect[]> {
     const suspects: Suspect[] = [];
-    const slices = new Slices();
+    const slices = new Slices(() => this.#calledAt !== undefined);
     for (const path of this.#reported) {
       const isIgnored = this.#scan.isIgnored(path);
       const stats = await statFile(this.#options.workspace, path, isIgnored);
@@ -203,7 +204,7 @@ export class KnownFiles {
         : !known;
       if (isAsBefore) this.#reported.delete(path);
       else suspects.push(stats ? { path, stats, isIgnored } : { path, isIgnored: false });
-      await slices.pause();
+      if (slices.isDue) await slices.pause();
     }
     return suspects;
   }

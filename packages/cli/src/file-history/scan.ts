@@ -11,13 +11,13 @@ export const MAX_FILES = 300_000;
 const ENTRIES_A_FILE = 2;
 /** The group of files that an ignore file leaves out: no folder has this name. */
 const IGNORED = "\0";
-/** A key that is pressed meanwhile waits for no more. */
-const SLICE_MS = 8;
 
 export interface ScanOptions {
   /** Files that are looked at though an ignore file leaves them out: the same object, the same files. */
   also: Iterable<string>;
   signal: AbortSignal;
+  /** See `Slices`. */
+  isWaitedFor: () => boolean;
   /** Called with each file that is new, gone, has changed or may have: also where the scan fails. */
   report: (path: string) => void;
 }
@@ -55,12 +55,12 @@ export class FileScan {
   }
 
   /** Looks at all. `isPartial`: there are more files than are looked at. */
-  async run({ also, signal, report }: ScanOptions): Promise<{ isPartial: boolean }> {
+  async run({ also, report, ...options }: ScanOptions): Promise<{ isPartial: boolean }> {
     const early = this.#pool.look().then((paths) => paths.forEach(report));
     // It is waited for below, also where the walk fails first.
     early.catch(() => {});
     try {
-      const { folders, isPartial } = await this.#walk(signal);
+      const { folders, isPartial } = await this.#walk(options);
       const groups = this.#update(folders, also);
       this.#pool.set(groups);
       await early;
@@ -77,12 +77,12 @@ export class FileScan {
   }
 
   async #walk(
-    signal: AbortSignal,
+    options: Pick<ScanOptions, "signal" | "isWaitedFor">,
   ): Promise<{ folders: Map<string, KnownFolder>; isPartial: boolean }> {
     const folders = new Map<string, KnownFolder>();
     let left = this.#maxFiles;
     const walk = walkFolders(this.#workspace, {
-      signal,
+      ...options,
       maxEntries: this.#maxFiles * ENTRIES_A_FILE,
     });
     for await (const batch of walk) {
@@ -169,18 +169,5 @@ export async function statFile(
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
-  }
-}
-
-/** Lets what else is to be done come first, now and then. */
-export class Slices {
-  #end = performance.now() + SLICE_MS;
-
-  async pause(): Promise<void> {
-    if (performance.now() < this.#end) return;
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
-    this.#end = performance.now() + SLICE_MS;
   }
 }

@@ -114,7 +114,7 @@ interface RawEntry {
 
 interface Collector<T> {
   result: T;
-  add(entry: RawEntry): void;
+  add: (entry: RawEntry) => void;
 }
 
 /** Reads the versions 2 to 4, with ids of the length with which all entries make sense. */

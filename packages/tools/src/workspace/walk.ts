@@ -6,14 +6,13 @@ import {
   rulesInside,
 } from "./ignore-files.ts";
 import { type Listing, type Listings, getListings } from "./listings.ts";
+import { Slices } from "./slices.ts";
 import type { Entry, Workspace } from "./types.ts";
 
 /** A walk ends after so many entries: it says so, and a narrower one is asked for. */
 export const MAX_WALK_ENTRIES = 200_000;
 /** Entries that are given at a time. */
 const BATCH_ENTRIES = 1_000;
-/** A key that is pressed meanwhile waits for no more. */
-const SLICE_MS = 8;
 
 /** Something beneath a folder, as `walkFiles` gives it. */
 export interface WalkedEntry {
@@ -25,6 +24,8 @@ export interface WalkedEntry {
 export interface WalkOptions {
   signal: AbortSignal;
   maxEntries?: number;
+  /** See `Slices`. */
+  isWaitedFor?: () => boolean;
 }
 
 /** What is beneath a folder, some at a time. */
@@ -89,7 +90,7 @@ async function* walkEntries(tour: Tour, start: string): AsyncGenerator<readonly 
       batch = [];
     }
     if (entry.kind !== "folder") continue;
-    if (tour.isDue) await tour.pause();
+    if (tour.slices.isDue) await tour.slices.pause();
     const inside = tour.enter(path, rules);
     enter(inside instanceof Promise ? await inside : inside);
   }
@@ -109,10 +110,10 @@ async function* tourFolders(tour: Tour): AsyncGenerator<readonly WalkedFolder[]>
     batch.push({ path, kept: inside.kept });
     // The last that is added is gone through first.
     ahead.push(...inside.folders);
-    if (batch.length < BATCH_ENTRIES && !tour.isDue) continue;
+    if (batch.length < BATCH_ENTRIES && !tour.slices.isDue) continue;
     yield batch;
     batch = [];
-    if (tour.isDue) await tour.pause();
+    if (tour.slices.isDue) await tour.slices.pause();
   }
   if (batch.length > 0) yield batch;
 }
@@ -130,30 +131,20 @@ const insideByListing = new WeakMap<Listing, Inside & { rules: IgnoreRules }>();
 /** One way through a workspace. */
 class Tour {
   stopped = false;
+  readonly slices: Slices;
   readonly #workspace: Workspace;
   readonly #listings: Listings;
   readonly #signal: AbortSignal;
   readonly #startedAt = performance.now();
   #left: number;
-  #sliceEnd = performance.now() + SLICE_MS;
 
-  constructor(workspace: Workspace, { signal, maxEntries = MAX_WALK_ENTRIES }: WalkOptions) {
+  constructor(workspace: Workspace, options: WalkOptions) {
+    const { signal, maxEntries = MAX_WALK_ENTRIES, isWaitedFor } = options;
+    this.slices = new Slices(isWaitedFor);
     this.#workspace = workspace;
     this.#listings = getListings(workspace);
     this.#signal = signal;
     this.#left = maxEntries;
-  }
-
-  get isDue(): boolean {
-    return performance.now() > this.#sliceEnd;
-  }
-
-  /** Lets what else is to be done come first. */
-  async pause(): Promise<void> {
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
-    this.#sliceEnd = performance.now() + SLICE_MS;
   }
 
   rulesAbove(folder: string): Promise<IgnoreRules> {

@@ -14,12 +14,11 @@ import { pathIn } from "../../workspace/ignore-files.ts";
 import { counted, grouped, textResult } from "../../text/text.ts";
 import { linesWithin, listedName } from "../../text/truncate.ts";
 import { MAX_WALK_ENTRIES, walk, type WalkedEntry } from "../../workspace/walk.ts";
+import { Slices } from "../../workspace/slices.ts";
 import { PathError } from "../../workspace/workspace.ts";
 
 /** Paths are matched in bundles: each costs a little by itself. */
 const BUNDLE_PATHS = 1000;
-/** A key that is pressed meanwhile waits for no more. */
-const SLICE_MS = 8;
 const NS_PER_MS = 1e6;
 
 /** Looks for what matches and answers as the tool does. */
@@ -116,17 +115,14 @@ async function newestFirst(
   signal: AbortSignal,
 ): Promise<string[]> {
   const dated: { path: string; time: number }[] = [];
-  let sliceEnd = performance.now() + SLICE_MS;
+  const slices = new Slices();
   for (const entry of entries.slice(0, FIND_MAX_DATED)) {
     const path = entry.kind === "folder" ? `${entry.path}/` : entry.path;
     const isLink = entry.kind === "link";
     dated.push({ path, time: isLink ? await targetTime(env, path) : ownTime(env, path) });
-    if (performance.now() < sliceEnd) continue;
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    if (!slices.isDue) continue;
+    await slices.pause();
     signal.throwIfAborted();
-    sliceEnd = performance.now() + SLICE_MS;
   }
   // The order of the walk stays where the times are the same.
   dated.sort((a, b) => b.time - a.time);

@@ -1,0 +1,245 @@
+import { execFileSync } from "node:child_process";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { RunInfo, ToolInvocation } from "@gyre/agent";
+import { systemClock } from "@gyre/ai";
+import { createSession } from "@gyre/sessions";
+import {
+  createSandbox,
+  findTool,
+  type GuardedTool,
+  openWorkspace,
+  SeenFiles,
+  shellTool,
+  type ToolEnv,
+} from "@gyre/tools";
+import { FileRecorder } from "../../../../packages/cli/dist/file-history/recorder.js";
+import { type Case, createRatio, formatMs, type Line } from "../measure/lines.ts";
+import { median } from "../measure/measure.ts";
+
+/**
+ * Commands and searches in a large workspace: what rewind adds to a command that does nothing,
+ * and `find` beside `rg --files`. A look asks the system for each file; how long that takes in
+ * one thread stands beside what rewind adds, so that figures of different machines compare.
+ */
+
+const ROUNDS = 7;
+const FILES_A_FOLDER = 10;
+const FOLDERS_A_PACKAGE = 12;
+/** A model takes longer to answer than a look stays fresh. */
+const PAUSE_MS = 400;
+const MAX_MORE_MS = 100;
+const MAX_FIND_RATIO = 2;
+/** `GYRE_FILES=240000 npm run bench -- --case files`. */
+const FILES = Number(process.env["GYRE_FILES"] ?? 24_000);
+
+/** A workspace with packages, an ignore file, and half as many files that it leaves out. */
+function makeTree(root: string, files: number): void {
+  mkdirSync(root);
+  writeFileSync(join(root, ".gitignore"), "node_modules/\ndist/\n*.log\n**/*.tmp\n!keep.log\n");
+  for (let made = 0; made < files; made += FILES_A_FOLDER) {
+    const folder = made / FILES_A_FOLDER;
+    const at = join(
+      root,
+      `packages/package-${Math.floor(folder / FOLDERS_A_PACKAGE)}/src`,
+      `${folder % 4 === 0 ? "deep/" : ""}module-${folder % FOLDERS_A_PACKAGE}`,
+    );
+    mkdirSync(at, { recursive: true });
+    for (let count = 0; count < FILES_A_FOLDER && made + count < files; count++) {
+      const text = `export const value${made + count} = "${"x".repeat((count * 331) % 3000)}";\n`;
+      writeFileSync(join(at, `file-${count}.ts`), text);
+    }
+  }
+  for (let made = 0; made < files / 2; made += FILES_A_FOLDER) {
+    const at = join(root, `node_modules/package-${made}/lib`);
+    mkdirSync(at, { recursive: true });
+    for (let count = 0; count < FILES_A_FOLDER; count++)
+      writeFileSync(join(at, `${count}.js`), "x");
+  }
+}
+
+/** One thread that asks the system for each file. */
+function measureStats(root: string): number {
+  const folders = [root];
+  const files: string[] = [];
+  for (const folder of folders) {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (!entry.isDirectory()) files.push(path);
+      else if (entry.name !== "node_modules" && entry.name !== ".git") folders.push(path);
+    }
+  }
+  return measureMedian(() => {
+    for (const path of files) lstatSync(path);
+  });
+}
+
+function measureMedian(work: () => void): number {
+  return median(
+    Array.from({ length: ROUNDS }, () => {
+      const startedAt = performance.now();
+      work();
+      return performance.now() - startedAt;
+    }),
+  );
+}
+
+const RUN: RunInfo = {
+  fallbacks: [],
+  sessionId: "bench",
+  model: { id: "none", name: "none", api: "none", provider: "none" },
+};
+const SIGNAL = new AbortController().signal;
+
+function execute(
+  tool: GuardedTool,
+  args: Record<string, unknown>,
+): ReturnType<typeof tool.execute> {
+  return tool.execute(args, {
+    id: "call",
+    signal: SIGNAL,
+    update: () => {},
+    host: { call: () => Promise.reject(new Error("There is nothing else to call.")) },
+    messages: [],
+  });
+}
+
+async function measureTime(work: () => unknown): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+async function measureFiles(base: string): Promise<Line[]> {
+  const root = join(base, "work");
+  makeTree(root, FILES);
+  const workspace = await openWorkspace(root);
+  const env: ToolEnv = {
+    workspace,
+    seen: new SeenFiles(),
+    sandbox: () => createSandbox(),
+    spoolFolder: join(base, "spool"),
+    environment: { PATH: process.env["PATH"] ?? "", HOME: base },
+    clock: systemClock,
+  };
+  mkdirSync(env.spoolFolder, { mode: 0o700 });
+  const lines = await measureRewind(env, base);
+  lines.push(...(await measureFind(env)));
+  await workspace.close();
+  return lines;
+}
+
+async function measureRewind(env: ToolEnv, base: string): Promise<Line[]> {
+  const { workspace } = env;
+  const session = await createSession(join(base, "session.jsonl"), { cwd: workspace.root });
+  const recorder = new FileRecorder({
+    workspace,
+    session: () => session,
+    isJobRunning: () => false,
+    folder: join(base, "files"),
+    warn: (text) => console.error(text),
+  });
+  const tool = shellTool(env);
+  const args = { command: "true" };
+  const call: ToolInvocation = {
+    tool,
+    args,
+    toolCall: { type: "toolCall", id: "call", name: "shell", arguments: args },
+    signal: SIGNAL,
+    run: RUN,
+  };
+  const bare = (): Promise<number> => measureTime(() => execute(tool, args));
+  const recorded = (): Promise<number> =>
+    measureTime(() =>
+      recorder.middleware.tool?.(call, async () => {
+        await execute(tool, args);
+        return { content: [] };
+      }),
+    );
+  // Loads what is needed, in another folder: this one was never looked at.
+  const empty = await openWorkspace(env.spoolFolder);
+  await execute(shellTool({ ...env, workspace: empty }), args);
+  await empty.close();
+  const end = recorder.middleware.run?.(RUN);
+  const firstRecorded = await recorded();
+  const looked = await measureTime(() => recorder.lines());
+  const without: number[] = [];
+  const within: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    await wait(PAUSE_MS);
+    without.push(await bare());
+    await recorder.lines();
+    await wait(PAUSE_MS);
+    within.push(await recorded());
+    await recorder.lines();
+  }
+  end?.(undefined);
+  await recorder.close();
+  await session.close();
+  const stats = formatMs(0)(measureStats(workspace.root));
+  const more = median(within) - median(without);
+  const line = (what: string, floor: string, measured: number): Line => {
+    return {
+      what,
+      floor,
+      gyre: `${measured.toFixed(0)} ms`,
+      measured,
+      limit: MAX_MORE_MS,
+      unit: " ms",
+    };
+  };
+  const count = FILES.toLocaleString("en-US");
+  return [
+    line(`shell true on ${count} files, what rewind adds`, `each file asked: ${stats}`, more),
+    line(
+      `the first one (its look goes on for ${formatMs(0)(looked)})`,
+      `without: ${formatMs(0)(median(without))}`,
+      firstRecorded - median(without),
+    ),
+  ];
+}
+
+async function measureFind(env: ToolEnv): Promise<Line[]> {
+  const { rgPath } = await import("@vscode/ripgrep");
+  const { root } = env.workspace;
+  const rg = measureMedian(() => execFileSync(rgPath, ["--files"], { cwd: root, maxBuffer: 1e9 }));
+  const again = await openWorkspace(root);
+  const cold = await measureTime(() =>
+    execute(findTool({ ...env, workspace: again }), { pattern: "*.ts" }),
+  );
+  await again.close();
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    times.push(await measureTime(() => execute(findTool(env), { pattern: "*.ts" })));
+  }
+  const show = formatMs(0);
+  const what = "find *.ts beside rg --files";
+  return [
+    createRatio(what, { floor: rg, gyre: median(times) }, show, MAX_FIND_RATIO),
+    createRatio(`${what}, folders never listed`, { floor: rg, gyre: cold }, show, MAX_FIND_RATIO),
+  ];
+}
+
+export const fileCases: readonly Case[] = [
+  {
+    name: "files",
+    async run() {
+      const base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-bench-files-")));
+      try {
+        return await measureFiles(base);
+      } finally {
+        rmSync(base, { recursive: true, force: true });
+      }
+    },
+  },
+];
