@@ -115,6 +115,11 @@ export class FrameDriver {
     return (await this.next(({ type }) => type === "snapshot", from)).payload;
   }
 
+  /** The last frame on a stream has used no number. */
+  skip(stream: string): void {
+    this.#seq.set(stream, (this.#seq.get(stream) ?? 1) - 1);
+  }
+
   /** A stream of that name counts from 1 again. */
   forget(stream: string): void {
     this.#seq.delete(stream);
