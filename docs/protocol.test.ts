@@ -268,7 +268,7 @@ async function findProblems(fence: Fence): Promise<string[]> {
       client = await open();
     } else if (shown.startsWith("-+ ")) {
       left.push(client);
-      client = await open();
+      client = await (text.includes("WebSocket") ? openWebSocket(served) : open());
     } else if (shown.startsWith("-! ")) {
       await served.sessions.close();
     } else if (text === "…") isSkipping = true;

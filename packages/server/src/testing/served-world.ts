@@ -28,7 +28,7 @@ export interface ServedWorldOptions {
   /** Names of the server, beside those of loopback. */
   hosts?: readonly string[];
   limits?: Partial<Limits>;
-  /** Of each port. */
+  /** Of each port, and of all together. */
   maxConnections?: number;
   clock?: Clock;
 }
@@ -61,10 +61,13 @@ export async function createServedWorld(options: ServedWorldOptions): Promise<Se
   const models = new ModelService({ client: model, models: () => [model.model], ...shared });
   const host = new ScriptedHost({ script, ...options.host });
   const sessions = new SessionService(host, shared);
-  const server = new WireServer([models, sessions], shared);
+  const { maxConnections } = options;
+  const server = new WireServer([models, sessions], {
+    ...shared,
+    ...(maxConnections !== undefined && { maxConnections }),
+  });
   const serve = (transport: Parameters<WireServer["serve"]>[0]): void =>
     void server.serve(transport);
-  const { maxConnections } = options;
   const maxFrameBytes = limits?.frameBytes;
   const listening = {
     token,
