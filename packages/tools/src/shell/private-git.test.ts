@@ -285,6 +285,28 @@ describe("git in the sandbox", { tags: "bubblewrap" }, () => {
     await jobs.close();
   });
 
+  it("carries over no links, no pipes and nothing that is too large", async () => {
+    writeFileSync(join(folder, "secret"), "ref: refs/heads/secret\n");
+    const before = readFileSync(join(root, ".git/config"), "utf8");
+    const text = await shell(
+      `cd .git && for name in HEAD config index ORIG_HEAD new; do rm -f $name; ln -s ${folder}/secret $name; done; ` +
+        "mkfifo pipe config.worktree; mkdir rebase-merge; ln -s /etc/passwd rebase-merge/x; " +
+        "truncate -s 1T big; mkdir gyre-shared/gyre-shared",
+    );
+    expect(text).toContain("could not be carried over");
+    expect(readFileSync(join(root, ".git/config"), "utf8")).toBe(before);
+    expect(readFileSync(join(root, ".git/HEAD"), "utf8")).toBe("ref: refs/heads/main\n");
+    const names = await readdir(join(root, ".git"));
+    for (const name of ["ORIG_HEAD", "new", "pipe", "big", "config.worktree"]) {
+      expect(names).not.toContain(name);
+    }
+    expect(git(root, "status", "--short")).toBe("");
+    expect(await shell("rm .git/config; git config user.name Eve")).toContain("Exit code 0.");
+    expect(await shell("rm .git/config")).toContain(
+      "The command removed .git/config: the user's was kept.",
+    );
+  });
+
   it("leaves no files of its own", async () => {
     const before = await readdir(join(root, ".git"));
     await shell("git status");
@@ -326,6 +348,17 @@ describe("what git's settings name in the workspace", { tags: "bubblewrap" }, ()
     const text = await shell("echo '* filter=x' > conf/attributes");
     expect(text).toContain("It made conf/attributes, which the settings of git name");
     expect(existsSync(join(root, "conf/attributes"))).toBe(false);
+  });
+
+  it("is put aside where a link to it was replaced", async () => {
+    mkdirSync(join(root, "real/hooks"), { recursive: true });
+    symlinkSync("real", join(root, "linked"));
+    git(root, "config", "core.hooksPath", "linked/hooks");
+    const text = await shell(
+      "rm linked && mkdir -p linked/hooks && echo x > linked/hooks/pre-commit",
+    );
+    expect(text).toContain("It changed linked/hooks, which the settings of git name");
+    expect(existsSync(join(root, "linked/hooks"))).toBe(false);
   });
 
   it("cannot be changed by file tools", async () => {

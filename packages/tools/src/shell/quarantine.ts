@@ -1,7 +1,9 @@
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { cp, type FileHandle, lstat, open, readlink, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
+import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
+import { realPlace } from "../sandbox/places.ts";
 import { ANYWHERE, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import type { Entry } from "../workspace/types.ts";
 
@@ -87,16 +89,34 @@ export async function putAside(env: ToolEnv, before: readonly string[]): Promise
   return moved;
 }
 
-/** Puts aside those of the files that git's settings name and that were missing before. */
-export async function putNamedAside(env: ToolEnv, missing: readonly string[]): Promise<PutAside[]> {
+/** Where the files lead that git's settings name and that the sandbox cannot hold: missing ones, and links. */
+export function followNamed(files: readonly string[]): Map<string, string | undefined> {
+  const followed = files.map((path) => [path, followPath(path)] as const);
+  return new Map(followed.filter(([path, real]) => real !== path));
+}
+
+/** Puts aside those that lead elsewhere since then. */
+export async function putNamedAside(
+  env: ToolEnv,
+  before: ReadonlyMap<string, string | undefined>,
+): Promise<PutAside[]> {
   const moved: PutAside[] = [];
-  for (const path of missing) {
-    if (!(await lstat(path).catch(() => undefined))) continue;
+  for (const [path, old] of before) {
+    const now = followPath(path);
+    if (now === undefined || now === old) continue;
     const why = "which the settings of git name: it runs what is there";
-    const about = { path: relative(env.workspace.root, path), why, isChange: false };
-    moved.push({ ...about, now: await moveAside(env, path) });
+    const about = { path: relative(env.workspace.root, path), why, isChange: old !== undefined };
+    try {
+      moved.push({ ...about, now: await moveAside(env, path) });
+    } catch (error) {
+      moved.push({ ...about, failure: errorMessage(error) });
+    }
   }
   return moved;
+}
+
+function followPath(path: string): string | undefined {
+  return existsSync(path) ? realPlace(path) : undefined;
 }
 
 /** Moves what is at a path of the workspace to the agent's own folder; gives where it is then. */

@@ -14,7 +14,13 @@ import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { GitWatch } from "./git-watch.ts";
 import { moveCaches } from "../sandbox/caches.ts";
-import { protectedEntries, type PutAside, putAside, putNamedAside } from "./quarantine.ts";
+import {
+  followNamed,
+  protectedEntries,
+  type PutAside,
+  putAside,
+  putNamedAside,
+} from "./quarantine.ts";
 import { isWithin, realPlace } from "../sandbox/places.ts";
 import {
   noSandbox,
@@ -133,9 +139,7 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
   const { env, options, sandbox, program, timeoutMs, signal, watch, view, onUpdate } = command;
   const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
-  const missing = (await findNamedFiles(env.workspace.root, env.environment)).filter(
-    (path) => !existsSync(path),
-  );
+  const named = followNamed(await findNamedFiles(env.workspace.root, env.environment));
   const gitBefore = watch?.before();
   try {
     const end = await runProgram(program, {
@@ -146,7 +150,7 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
       onOutput: (piece) => progress.add(piece),
     });
     const aside = await putAside(env, before);
-    if (watch) aside.push(...(await putNamedAside(env, missing)));
+    if (watch) aside.push(...(await putNamedAside(env, named)));
     const carried = (await view?.end()) ?? [];
     if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
     const denials = command.proxy?.denials() ?? [];

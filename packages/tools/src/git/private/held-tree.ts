@@ -14,6 +14,8 @@ import { join } from "node:path";
 /** Of a tree: what git keeps for a rebase, and more than that. */
 const MAX_ENTRIES = 20_000;
 const MAX_DEPTH = 16;
+/** Of a file: an index of a million files is smaller. */
+export const MAX_COPIED_BYTES: number = 512 * 1024 * 1024;
 
 /**
  * Commands that still run may put links in the place of folders meanwhile. So each folder is
@@ -39,7 +41,9 @@ function heldPath({ fd }: FileHandle): string {
 export async function copyPlain(from: string, to: string): Promise<void> {
   const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    if (!(await file.stat()).isFile()) throw new Error(`${from} is not a plain file.`);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new Error(`${from} is not a plain file.`);
+    if (stats.size > MAX_COPIED_BYTES) throw new Error(`${from} is too large to be copied.`);
     await copyFile(heldPath(file), to, constants.COPYFILE_EXCL);
   } finally {
     await file.close();

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { lstat, open, rename, rm, utimes } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
-import { copyPlain } from "./held-tree.ts";
+import { copyPlain, MAX_COPIED_BYTES } from "./held-tree.ts";
 
 const MS_PER_SECOND = 1_000;
 /** The user's git may hold a lock for a moment. */
@@ -111,7 +111,9 @@ async function readPlain(path: string): Promise<Buffer | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const file = await open(path, flags).catch(() => undefined);
   try {
-    return (await file?.stat())?.isFile() ? await file?.readFile() : undefined;
+    const stats = await file?.stat();
+    const isPlain = stats !== undefined && stats.isFile() && stats.size <= MAX_COPIED_BYTES;
+    return isPlain ? await file?.readFile() : undefined;
   } finally {
     await file?.close();
   }

@@ -1,4 +1,4 @@
-import { type FSWatcher, lstatSync, watch } from "node:fs";
+import { type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
 import {
   chmod,
   lstat,
@@ -39,6 +39,8 @@ const MIRRORED = ["HEAD", "index"] as const;
 /** Parts of an index, which have to be there before it is. */
 const INDEX_PART = /^sharedindex\./;
 const HEAD_TEXT = /^(?:ref: refs\/[^\s~^:?*[\\]+|[0-9a-f]{40}|[0-9a-f]{64})\s*$/;
+/** At the top of a folder of git; far more than git makes. */
+const MAX_ENTRIES = 2_000;
 /** Keys that are named in a result. */
 const MAX_NAMED = 12;
 
@@ -228,6 +230,11 @@ export class PrivateGit {
       const before = state.configs.get(name) ?? "";
       const after = await readConfig(join(state.view, name));
       if (before === after) continue;
+      if (lstatSync(join(state.view, name), { throwIfNoEntry: false }) === undefined) {
+        state.configs.set(name, after);
+        notes.push(`The command removed .git/${name}: the user's was kept.`);
+        continue;
+      }
       state.configs.set(name, after);
       const { dropped, kept } = await carrySettings({
         ...{ before, after, work: state.work, isShared: state.users > 1 },
@@ -266,7 +273,7 @@ function isUsual(folder: string): boolean {
     (config?.isFile() ?? false) &&
     (worktree?.isFile() ?? true) &&
     (hooks?.isDirectory() ?? true) &&
-    at(SHARED) === undefined &&
+    readdirSync(folder).length <= MAX_ENTRIES &&
     lstatSync(folder).uid === process.getuid?.()
   );
 }
@@ -287,7 +294,7 @@ async function fill(state: State): Promise<ShownPlace[]> {
   };
   for (const entry of await readdir(real, { withFileTypes: true })) {
     const { name } = entry;
-    if (isMirrored(name)) continue;
+    if (isMirrored(name) || name === SHARED) continue;
     const isHeld = IN_GIT.has(name.toLowerCase());
     if (isHeld) shown.push(showAt(real, join(SHARED, name), name, "readOnly"));
     if (CONFIGS.some((config) => config === name)) continue;
