@@ -16,6 +16,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "@gyre/ai/testing";
+import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSession, openSession } from "./file/session-file.ts";
@@ -41,7 +42,14 @@ const LAST = "All is done.";
 
 /** What happened outside of the file, over all lives: it is not undone by a crash. */
 interface Outside {
-  effects: string[];
+  /** The calls whose tool ran, with the number of lines that the file had by then. */
+  effects: { id: string; lines: number }[];
+  /** Counts the lines of the file. */
+  countLines: () => number;
+}
+
+function makeOutside(path: string): Outside {
+  return { effects: [], countLines: () => readFileSync(path, "utf8").split("\n").length - 1 };
 }
 
 interface Life {
@@ -57,7 +65,7 @@ function tools(outside: Outside): AgentTool[] {
       description: name,
       parameters: { type: "object", properties: { [field]: { type: "string" } } },
       execute: (_args, { id }) => {
-        outside.effects.push(id);
+        outside.effects.push({ id, lines: outside.countLines() });
         return `${name} done`;
       },
     }),
@@ -93,18 +101,20 @@ async function live(
   return { agent, model, journal };
 }
 
-const texts = (messages: readonly AgentMessage[]): string[] =>
-  messages.flatMap((message) =>
-    message.role === "toolResult"
-      ? message.content.map((part) => (part.type === "text" ? part.text : ""))
+/** The calls whose result has this in its text. */
+function findReported(messages: readonly AgentMessage[], text: string): string[] {
+  return messages.flatMap((message) =>
+    message.role === "toolResult" && JSON.stringify(message.content).includes(text)
+      ? [message.toolCallId]
       : [],
   );
+}
 
 /** The whole run in one life, as a person drives it. Returns the lines of its file. */
 async function undisturbed(): Promise<{ path: string; outside: Outside }> {
   const path = newPath();
   const session = await createSession(path, { cwd: "/w" }, { clock: manualClock() });
-  const outside: Outside = { effects: [] };
+  const outside = makeOutside(path);
   const life = await live(session, outside, [FIRST, SECOND, "Signed.", LAST]);
   const { agent, model } = life;
   let isSteered = false;
@@ -155,7 +165,7 @@ function rest(messages: readonly AgentMessage[]): ScriptStep[] {
 }
 
 describe("a process that dies after each entry", async () => {
-  const { path } = await undisturbed();
+  const { path, outside: before } = await undisturbed();
   const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
   const types = lines.map((line) => (JSON.parse(line) as { type: string }).type);
 
@@ -166,19 +176,34 @@ describe("a process that dies after each entry", async () => {
     expect(types.filter((type) => type === "queue")).toHaveLength(4);
   });
 
+  it("has a file in which readers that do not know these entries find the same messages", async () => {
+    const unknown = newPath();
+    // A line without a checksum is as good as one with a right one.
+    const renamed = lines.map((line) =>
+      line
+        .replace(/"type":"(?:begin|pending|decision|queue)"/, '"type":"of-a-newer-version"')
+        .replace(/,"crc":"[0-9a-f]{8}"}$/, "}"),
+    );
+    await writeFile(unknown, `${renamed.join("\n")}\n`);
+    const [older, known] = await Promise.all(
+      [unknown, path].map((each) => openSession(each, { readOnly: true })),
+    );
+    expect(older?.problems).toEqual([]);
+    expect((await older?.context())?.messages).toEqual((await known?.context())?.messages);
+    await Promise.all([older?.close(), known?.close()]);
+  });
+
   it.each(lines.map((_, index) => [index + 1, types[index]] as const))(
     "%i lines, the last a %s: goes on, runs no call twice, and knows what was not begun",
     async (count) => {
       const cut = newPath();
       const kept = lines.slice(0, count);
       await writeFile(cut, `${kept.join("\n")}\n`);
-      const outside: Outside = { effects: [] };
-      // The dead process may have come as far as its next entry: a call that began had its effect.
+      const outside = makeOutside(cut);
       const entries = kept.map((line) => JSON.parse(line) as Record<string, unknown>);
-      const begun = entries.flatMap(({ type, toolCallId }) =>
-        type === "begin" ? [String(toolCallId)] : [],
-      );
-      outside.effects.push(...begun);
+      // What the dead process had done by then.
+      const done = before.effects.filter((effect) => effect.lines <= count);
+      outside.effects.push(...done);
       const waiting = new Set(
         entries
           .flatMap(({ type, messages }) =>
@@ -192,7 +217,8 @@ describe("a process that dies after each entry", async () => {
       const end = await goOn(second);
       const { state } = second.agent;
       // Nothing twice.
-      expect(outside.effects).toEqual([...new Set(outside.effects)]);
+      const ids = outside.effects.map(({ id }) => id);
+      expect(ids).toEqual([...new Set(ids)]);
       // The transcript is one that a service takes.
       expect(validateTranscript(state.messages.filter(isLlmMessage))).toEqual([]);
       if (messages.length > 0) expect(end?.stop ?? "done").toBe("done");
@@ -202,12 +228,19 @@ describe("a process that dies after each entry", async () => {
       for (const message of waiting) {
         expect(state.messages.filter((each) => JSON.stringify(each) === message)).toHaveLength(1);
       }
-      // Only a call that began without a result is unknown.
-      const unknown = texts(state.messages).filter((text) => text.includes("not known"));
+      // What is reported of a call without a result is true: unknown where it had begun, and had or
+      // had not its effect; not started where it had none.
       const answered = entries.flatMap(({ type, toolCallId }) =>
         type === "result" ? [toolCallId] : [],
       );
-      expect(unknown).toHaveLength(begun.filter((id) => !answered.includes(id)).length);
+      const begun = entries.flatMap(({ type, toolCallId }) =>
+        type === "begin" && !answered.includes(toolCallId) ? [toolCallId] : [],
+      );
+      expect(findReported(state.messages, "not known")).toEqual(begun);
+      const notStarted = findReported(state.messages, "Not started");
+      expect(done.filter(({ id }) => notStarted.includes(id))).toEqual([]);
+      const open = done.filter(({ id }) => !answered.includes(id));
+      expect(begun).toEqual(expect.arrayContaining(open.map(({ id }) => id)));
       await session.close();
       // The file says the same.
       const again = await openSession(cut, { readOnly: true });
