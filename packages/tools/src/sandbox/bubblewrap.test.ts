@@ -391,6 +391,47 @@ describe.runIf(KEY_CALLS && existsSync("/usr/bin/perl"))(
   },
 );
 
+describe("bubblewrap and what its program inherits", { tags: "bubblewrap" }, () => {
+  it("is its three streams, and no handle of the filter", async () => {
+    const { stdout } = await sh("ls /proc/$$/fd; true");
+    // A shell keeps its script or terminal at 10 or above.
+    expect(stdout.split("\n").filter((handle) => handle !== "" && Number(handle) < 10)).toEqual([
+      "0",
+      "1",
+      "2",
+    ]);
+    const { stdout: status } = await sh(
+      "grep -E '^(Seccomp|NoNewPrivs|CapEff):' /proc/self/status",
+    );
+    expect(status).toMatch(/CapEff:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2\n/);
+  });
+});
+
+describe("bubblewrap and a proxy", { tags: "bubblewrap" }, () => {
+  it("is the only way out, which a program can neither replace nor close to others", async () => {
+    const proxy = join(folder, "proxy");
+    const server = createServer((socket) => socket.end("HTTP/1.1 204 No Content\r\n\r\n"));
+    await new Promise<void>((done) => server.listen(proxy, done));
+    try {
+      const { stdout } = await sh(
+        `for change in "rm -f" "chmod 000" "mv -t /tmp" "ln -sf /dev/null"; do $change /dev/gyre-proxy 2>/dev/null && echo "$change"; done; [ -S ${proxy} ] && echo seen; echo $HTTPS_PROXY`,
+        { proxy },
+      );
+      expect(stdout).toBe("http://127.0.0.1:61128\n");
+      const got = await node(
+        `require("http").get({ port: 61128, path: "http://a.invalid/" }, (r) => console.log(r.statusCode))`,
+        { proxy },
+      );
+      expect(got.stdout).toBe("204\n");
+      expect((await sh("echo $HTTPS_PROXY; [ -e /dev/gyre-proxy ] || echo none")).stdout).toBe(
+        "\nnone\n",
+      );
+    } finally {
+      server.close();
+    }
+  });
+});
+
 describe("bubblewrap and the network", { tags: "bubblewrap" }, () => {
   it("reaches nothing: not this machine, not a name", async () => {
     const heard: string[] = [];

@@ -91,7 +91,9 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     ...emptyFolders(policy),
     ...socketMounts(places),
     ...(policy.shown ?? []).map(show),
-    ...(proxy === undefined ? [] : [{ at: PROXY_SOCKET, args: ["--bind", proxy, PROXY_SOCKET] }]),
+    ...(proxy === undefined
+      ? []
+      : [{ at: PROXY_SOCKET, args: ["--ro-bind", proxy, PROXY_SOCKET] }]),
   ].sort((a, b) => countNames(a.at) - countNames(b.at));
   const emptied = mounts.filter((mount) => mount.empty);
   const environment = {

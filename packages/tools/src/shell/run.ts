@@ -109,9 +109,11 @@ export async function runShell(
       });
     }
     watch?.beforeJob();
-    const ends = [proxy?.close, git && view ? git.endLater(view) : undefined];
+    const endView = git && view ? git.endLater(view) : undefined;
+    const jobProxy = proxy;
     const id = await options.jobs.start(program, args.command, args.timeoutMs, async () => {
-      for (const end of ends) await end?.();
+      await jobProxy?.close();
+      await endView?.();
     });
     view = undefined;
     proxy = undefined;
