@@ -14,6 +14,8 @@ export interface Access {
   reads?: readonly string[];
   /** With `run`: the folder of the workspace that it runs in, links followed; "." is its own. */
   folder?: string;
+  /** With `run`: what reads it where that is not bash. */
+  language?: "sh";
   /** Cannot be taken back by an ordinary undo: asked about also where its kind is allowed. */
   destructive?: boolean;
   /** Asks to run outside of the sandbox. */

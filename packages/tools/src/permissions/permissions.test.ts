@@ -197,6 +197,14 @@ describe("the modes", () => {
 });
 
 describe("commands", () => {
+  it("are asked about where the shell that runs them may read them in another way", async () => {
+    const rules = { allow: ["shell(git *)"] };
+    const posix = { language: "sh" } as const;
+    expect(await outcome(shell("git log | git status", posix), { rules })).toBe("ran");
+    expect(await outcome(shell("git $'status'"), { rules })).toBe("ran");
+    expect(await outcome(shell("git $'status'", posix), { rules })).toBe("asked");
+  });
+
   const rules = { allow: ["shell(ls*)", "shell(npm test)", "write(out/**)"] };
 
   it("run without a question where rules allow all of it, in a sandbox", async () => {

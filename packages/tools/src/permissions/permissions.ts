@@ -286,7 +286,7 @@ class Guard {
       ...(access && { kind: access.kind }),
       targets,
       asked,
-      commands: isRun ? await splitCommands(targets) : [],
+      commands: isRun ? await splitCommands(targets, access.language === "sh") : [],
       folder: access?.folder ?? normalizeFolder(cwd),
       unsandboxed: access?.unsandboxed === true,
     };
@@ -564,9 +564,12 @@ function isInside(target: string): boolean {
 }
 
 /** What each command line would run. Most runs of an agent have other calls first. */
-async function splitCommands(commands: readonly string[]): Promise<CommandParts[]> {
+async function splitCommands(
+  commands: readonly string[],
+  isPosix: boolean,
+): Promise<CommandParts[]> {
   const { commandParts } = await import("./command/parts.ts");
-  return commands.map((command) => commandParts(command));
+  return commands.map((command) => commandParts(command, { isPosix }));
 }
 
 /** Why a call is asked about that no rule allows. */

@@ -1,6 +1,6 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import nodePath, { join, type PlatformPath } from "node:path";
+import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
@@ -12,6 +12,7 @@ import { containCommand } from "../process/containment.ts";
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
+import { shellOn } from "./find-shell.ts";
 import { GitWatch } from "./git-watch.ts";
 import { moveCaches } from "../sandbox/caches.ts";
 import {
@@ -201,25 +202,6 @@ async function confine(
   const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
   const added = { ...caches, ...asEnvironment(UNSIGNED) };
   return sandbox.wrap({ ...program, env: { ...added, ...program.env } }, policy);
-}
-
-/** The first bash on the PATH that programs are given; without one `sh`, wherever it is found. */
-export function shellOn(
-  path: string,
-  isProgram: (path: string) => boolean = isExecutable,
-  system: Pick<PlatformPath, "delimiter" | "join"> = nodePath,
-): string {
-  const folders = path.split(system.delimiter).filter((folder) => folder !== "");
-  return folders.map((folder) => system.join(folder, "bash")).find(isProgram) ?? "sh";
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

@@ -31,7 +31,7 @@ import {
   type ShellOptions,
   shellTool,
 } from "./tool.ts";
-import { shellOn } from "./run.ts";
+import { shellOn } from "./find-shell.ts";
 import { openWorkspace, PathError } from "../workspace/workspace.ts";
 import { modelText } from "../testing/model-text.ts";
 
@@ -158,6 +158,9 @@ describe.runIf(isPosix)("shell", () => {
     env.environment = { PATH: folder };
     await writeFile(join(folder, "sh"), '#!/bin/sh\necho plain "$@"\n', { mode: 0o755 });
     expect(readDetails(await shell({ command: "x y" })).stdout).toBe("plain -c x y\n");
+    const tool = shellTool(env, {});
+    expect(tool.description).toMatch(/^Run a POSIX sh command/);
+    expect(await tool.access({ command: "x y" })).toMatchObject({ language: "sh" });
   });
 
   it("runs in a folder of the workspace, and nowhere else", async () => {

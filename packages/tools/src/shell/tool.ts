@@ -6,6 +6,7 @@ import type { JobTable } from "./jobs/job-table.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
+import { shellOn } from "./find-shell.ts";
 import { workingFolder } from "./working-folder.ts";
 import { shellEntry } from "./entry.ts";
 
@@ -88,7 +89,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
   return defineEntryTool(shellEntry, {
     label: "Shell",
     description:
-      "Run a bash command in the workspace, without stdin. What it starts ends with it" +
+      `Run a ${hasBash(env) ? "bash" : "POSIX sh"} command in the workspace, without stdin. What it starts ends with it` +
       `${options.jobs ? "; use background for servers" : ""}. ${describeRights(env, options)} ` +
       "Long output is cut in the middle; a file keeps all of it.",
     parameters: {
@@ -118,6 +119,7 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
         kind: "run",
         targets: [command],
         folder: isElsewhere ? inside : ".",
+        ...(!hasBash(env) && { language: "sh" }),
         ...(unsandboxed !== undefined && { unsandboxed: true }),
         summary:
           `Run ${shownCommand(command)}` +
@@ -126,6 +128,10 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
       };
     },
   });
+}
+
+function hasBash({ environment }: ToolEnv): boolean {
+  return shellOn(environment["PATH"] ?? "") !== "sh";
 }
 
 function describeRights(

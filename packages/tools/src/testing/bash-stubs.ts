@@ -43,15 +43,96 @@ for __line; do
   ((__at++))
 done`;
 
-/** Runs lines by a real bash, each in a subshell, in a folder where only stubs can be run. */
-export async function runWithStubs(lines: readonly string[], folder: string): Promise<BatchResult> {
+/** Names that bash has a meaning for, and to other shells are programs as others. */
+const BASH_WORDS = "[[ ]] function select coproc time source builtin declare let x+=1 {x}".split(
+  " ",
+);
+
+/*
+ * The same for dash, which has no such handle: words that mean something to bash alone are
+ * programs that report themselves. A report is one write, as a builtin makes one.
+ */
+const DASH_DRIVER = `
+PATH=$PWD/../bin
+export __at
+__log() {
+  __count=$((__count + 1))
+  if command test $__count -gt 40; then exit 0; fi
+  command printf '%s\\034' "$__at" "$@" "$__end" >&9
+}
+for __name in $STUBS; do
+  case $__name in
+    :) ;;
+    *) eval "$__name() { __log '$__name' \\"\\$@\\"; }" ;;
+  esac
+done
+false() { __log false "$@"; return 1; }
+unset STUBS __name
+__at=0 __count=0
+for __line do
+  (set --; ulimit -t 1; eval "$__line"; wait) </dev/null >/dev/null 2>&1
+  __at=$((__at + 1))
+done`;
+const DASH_PROGRAM = `#!/bin/sh
+name=\${0##*/}
+printf '%s\\034' "$__at" "$name" "$@" "$__end" >&9
+`;
+
+/** The shells that lines can be compared with. */
+export type StubShell = "bash" | "dash";
+
+/** Runs lines by a real dash, each in a subshell, in a folder where only stubs can be run. */
+async function runWithDash(lines: readonly string[], folder: string): Promise<Buffer> {
+  const programs = join(folder, "..", "bin");
+  mkdirSync(programs, { recursive: true });
+  for (const name of BASH_WORDS) {
+    writeFileSync(join(programs, name), DASH_PROGRAM, { mode: 0o755 });
+  }
+  const env = { STUBS: STUB_NAMES.join(" "), LC_ALL: "C.UTF-8", __end: "\u001d" };
+  return readLog(["dash", "-c", `exec 9>&3 3>&-; ${DASH_DRIVER}`, "dash", ...lines], folder, env);
+}
+
+/** Runs lines by a real shell, each in a subshell, in a folder where only stubs can be run. */
+export async function runWithStubs(
+  lines: readonly string[],
+  folder: string,
+  shell: StubShell = "bash",
+): Promise<BatchResult> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
   for (const name of FILE_NAMES) writeFileSync(join(folder, name), "");
-  const child = spawn("bash", ["--norc", "--noprofile", "-c", DRIVER, "bash", ...lines], {
+  const log =
+    shell === "bash"
+      ? await readLog(["bash", "--norc", "--noprofile", "-c", DRIVER, "bash", ...lines], folder, {
+          STUBS: STUB_NAMES.join(" "),
+          LC_ALL: "C.UTF-8",
+        })
+      : await runWithDash(lines, folder);
+  const known = new Set(FILE_NAMES);
+  return {
+    runs: log
+      .toString()
+      .replaceAll("\u001d\u001c", "\u001d")
+      .split("\u001d")
+      .slice(0, -1)
+      .map((entry) => {
+        const [at, ...run] = entry.replaceAll("\u001e", "\n").split("\u001c").slice(0, -1);
+        return { at: Number(at), run };
+      }),
+    files: readdirSync(folder).filter((name) => !known.has(name)),
+  };
+}
+
+/** What a program reports on its descriptor 3. */
+async function readLog(
+  [program = "", ...args]: readonly string[],
+  folder: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Buffer> {
+  const child = spawn(program, args, {
     cwd: folder,
     stdio: ["ignore", "ignore", "ignore", "pipe"],
-    env: { PATH: process.env["PATH"], STUBS: STUB_NAMES.join(" "), LC_ALL: "C.UTF-8" },
+    env: { PATH: process.env["PATH"], ...env },
     timeout: BATCH_TIMEOUT_MS,
   });
   const log = child.stdio[3];
@@ -62,17 +143,6 @@ export async function runWithStubs(lines: readonly string[], folder: string): Pr
     child.on("error", reject);
     child.on("close", (code, signal) => resolve(signal ?? String(code)));
   });
-  if (status !== "0" && status !== "1") throw new Error(`bash ended with ${status}.`);
-  const known = new Set(FILE_NAMES);
-  return {
-    runs: Buffer.concat(pieces)
-      .toString()
-      .split("\u001d")
-      .slice(0, -1)
-      .map((entry) => {
-        const [at, ...run] = entry.replaceAll("\u001e", "\n").split("\u001c").slice(0, -1);
-        return { at: Number(at), run };
-      }),
-    files: readdirSync(folder).filter((name) => !known.has(name)),
-  };
+  if (status !== "0" && status !== "1") throw new Error(`${program} ended with ${status}.`);
+  return Buffer.concat(pieces);
 }

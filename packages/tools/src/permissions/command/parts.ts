@@ -1,4 +1,5 @@
 import { type Escape, findEscapes, findSettings, runsArguments } from "./escapes.ts";
+import { describePosixDoubt } from "./posix.ts";
 import { parseCommandLine, type Redirect, type SimpleCommand, type Word } from "./parse.ts";
 
 /** A longer command line is asked about, whatever rules allow. */
@@ -48,11 +49,17 @@ export interface CommandParts {
 
 /**
  * All that a command line would run: also in substitutions, and as arguments of commands
- * that run others (`env`, `xargs`, `find -exec`, `bash -c`, ...).
+ * that run others (`env`, `xargs`, `find -exec`, `bash -c`, ...). `isPosix`: a shell other than
+ * bash reads it, and what that may take for something else is unclear.
  */
-export function commandParts(text: string): CommandParts {
+export function commandParts(
+  text: string,
+  { isPosix = false }: { isPosix?: boolean } = {},
+): CommandParts {
   const found: CommandParts = { parts: [], moves: false, steps: 0 };
+  const doubt = isPosix ? describePosixDoubt(text) : undefined;
   addScript(found, text, 0);
+  if (doubt !== undefined) found.unclear ??= doubt;
   if (text.length > MAX_COMMAND_CHARS) {
     found.unclear = `It has more than ${MAX_COMMAND_CHARS} characters.`;
   } else if (found.parts.length > MAX_COMMAND_PARTS) {
@@ -310,8 +317,6 @@ const HARMLESS_SHELL_OPTIONS = new Set(["--norc", "--noprofile", "--login", "--p
 const PLAIN_SHELL_SETTINGS = new Set(
   "errexit errtrace functrace nounset pipefail posix verbose xtrace noglob noclobber".split(" "),
 );
-/** What is a keyword or a sign to bash, and to other shells a command. */
-const BASH_ONLY = /\[\[|(?<!\$)\(\(|&(?:\\\n)*>/;
 const UNKNOWN: Word = { text: "{}", literal: false, prefix: "" };
 
 function unwrap(
@@ -456,12 +461,7 @@ function unwrapShell(
 
 /** Whether another shell may read a script differently, or puts one together that it may. */
 function isBashOnly(script: string): boolean {
-  const { commands } = parseCommandLine(script);
-  return BASH_ONLY.test(script) || commands.some(({ words }) => words.some(isEval));
-}
-
-function isEval({ text }: Word): boolean {
-  return text === "eval";
+  return describePosixDoubt(script) !== undefined;
 }
 
 /** What follows the end of the options, if that is marked. */
