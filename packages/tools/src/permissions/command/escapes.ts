@@ -135,7 +135,7 @@ const RUNNERS = new Set(
     "pwsh rsh telnet nc ncat socat vim vi view nvim ex ed emacs less more man screen tmux dc psql " +
     "mysql sqlite3 pkexec gosu setpriv capsh taskset chrt prlimit setarch numactl fakeroot firejail " +
     "bwrap xvfb-run dbus-run-session unbuffer rlwrap faketime proxychains torsocks sshpass tini " +
-    "dumb-init chronic perf hyperfine watchexec nodemon concurrently cross-env direnv nix-shell " +
+    "dumb-init chronic nyc c8 dotenv env-cmd dotenvx perf hyperfine watchexec nodemon concurrently cross-env direnv nix-shell " +
     "powershell osascript run-parts logrotate ftp sftp lftp"
   ).split(" "),
 );
@@ -303,7 +303,8 @@ function readsProgram(valued: string): (args: readonly Word[]) => string | undef
   return (args) => {
     for (let at = 0; at < args.length; at++) {
       const text = args[at]?.text ?? "";
-      if (/^(?:-V|-v|-h|--version|--help)$/.test(text)) return undefined;
+      // With this, Node looks for tests by itself.
+      if (/^(?:-V|-v|-h|--version|--help|--test)$/.test(text)) return undefined;
       if (text === "-" || /^\/(?:dev|proc)\//.test(text)) return text;
       if (!text.startsWith("-")) return undefined;
       if (text.length === 2 && valued.includes(text.charAt(1))) at++;
@@ -312,13 +313,79 @@ function readsProgram(valued: string): (args: readonly Word[]) => string | undef
   };
 }
 
-/** The first operand, where it is one of these words. */
-function subcommand(...names: string[]): (args: readonly Word[]) => string | undefined {
+/**
+ * The word that may be the command of a program, where it is one of these: the first operand, and
+ * while that may be the value of an option, the next. Some programs take a part of a name for it.
+ */
+function subcommand(
+  names: readonly string[],
+  { isShort = false }: { isShort?: boolean } = {},
+): (args: readonly Word[]) => string | undefined {
+  const isMeant = (text: string): boolean =>
+    names.some((name) => name === text || (isShort && text !== "" && name.startsWith(text)));
   return (args) => {
-    const first = args.find(({ text }) => !text.startsWith("-"));
-    return first && (!first.literal || names.includes(first.text)) ? first.text : undefined;
+    for (const [index, { text, literal }] of args.entries()) {
+      if (text.startsWith("-")) continue;
+      if (!literal || isMeant(text)) return text;
+      const before = args[index - 1]?.text ?? "";
+      if (!before.startsWith("-") || before.includes("=")) return undefined;
+    }
+    return undefined;
   };
 }
+
+/** An option of these names, with one dash or two, in any case, with any sign between its words. */
+function optionOf(names: string): (args: readonly Word[]) => string | undefined {
+  const known = new Set(names.split(" ").map((name) => name.replaceAll("-", "")));
+  return (args) => args.find(({ prefix }) => known.has(readOptionName(prefix)))?.text;
+}
+
+function readOptionName(text: string): string {
+  return /^--?([\w.-]+)/.exec(text)?.[1]?.toLowerCase().replaceAll(/[-_]/g, "") ?? "";
+}
+
+/** The same where the value is no plain word: a path, or a module. */
+function pathOf(names: string): (args: readonly Word[]) => string | undefined {
+  const known = new Set(names.split(" ").map((name) => name.replaceAll("-", "")));
+  return (args) =>
+    args.find(({ prefix, text }, index) => {
+      if (!known.has(readOptionName(prefix))) return false;
+      const value = text.includes("=") ? text.slice(text.indexOf("=") + 1) : args[index + 1]?.text;
+      return !/^[\w-]*$/.test(value ?? "");
+    })?.text;
+}
+
+/** The first that finds something. */
+function anyOf(
+  ...looks: readonly ((args: readonly Word[]) => string | undefined)[]
+): (args: readonly Word[]) => string | undefined {
+  return (args) => {
+    for (const look of looks) {
+      const found = look(args);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+}
+
+/** Commands of npm that run what they are given, or change what others run. */
+const NPM_RUNNING = "exec x dlx explore edit config c set create init innit node pkg".split(" ");
+/** Commands of npm that begin as one of these do, and mean something else. */
+const NPM_PLAIN = new Set("i in s se".split(" "));
+
+/** Modules and settings that tools for JavaScript load, and files that they write. */
+const loadsModules = anyOf(
+  optionOf(
+    "config c plugin plugins resolve-plugins-relative-to rulesdir parser custom-formatter custom-syntax " +
+      "output-file output o cache-location plugin-search-dir config-path config-basedir config-file presets " +
+      "require r import loader file global-setup global-teardown test-runner setup-files " +
+      "setup-files-after-env transform preset resolver watch-plugins root-dir root roots coverage-directory " +
+      "coverage.reports-directory browser.provider module-name-mapper test-results-processor " +
+      "snapshot-resolver out-dir out-file declaration-dir ts-build-info-file generate-trace " +
+      "generate-cpu-profile inspect inspect-brk",
+  ),
+  pathOf("format f formatter reporter reporters runner env environment test-environment pool ui"),
+);
 
 const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ["rg", { long: ["--pre", "--hostname-bin", "--search-zip"], short: "z" }],
@@ -361,7 +428,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: (
         "--to-command --checkpoint-action --use-compress-program --rsh-command --rmt-command " +
         "--info-script --new-volume-script --absolute-names --files-from " +
-        "--index-file --listed-incremental"
+        "--index-file --listed-incremental --remove-files --volno-file"
       ).split(" "),
       // A list of files may have options in it.
       short: "IFPTg",
@@ -400,7 +467,16 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       interprets: true,
     },
   ],
-  ["rsync", { long: ["--rsh", "--rsync-path"], short: "e" }],
+  [
+    "rsync",
+    {
+      long: (
+        "--rsh --rsync-path --daemon --config --remote-option --write-batch --only-write-batch --log-file " +
+        "--temp-dir --partial-dir --backup-dir --early-input"
+      ).split(" "),
+      short: "eMT",
+    },
+  ],
   ["scp", { short: "oSFJ" }],
   ["zip", { long: ["--unzip-command", "--test"], short: "T" }],
   ["fzf", { long: ["--preview", "--bind", "--with-shell"] }],
@@ -411,7 +487,8 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: (
         "--output --remote-name --remote-name-all --config --data --data-binary --data-raw --data-urlencode --form " +
         "--json --upload-file --dump-header --cookie-jar --trace --trace-ascii --proxy --unix-socket " +
-        "--stderr --etag-save --hsts --alt-svc --libcurl --output-dir --write-out --url-query"
+        "--stderr --etag-save --hsts --alt-svc --libcurl --output-dir --write-out --url-query --engine " +
+        "--preproxy --abstract-unix-socket"
       ).split(" "),
       short: "oOKdFTDcxwJ",
       writes: "oOKdFTDcxwJ",
@@ -422,7 +499,8 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     {
       long: (
         "--output-document --output-file --append-output --post-data --post-file --body-data " +
-        "--body-file --execute --use-askpass --config --save-cookies --warc-file --hsts-file"
+        "--body-file --execute --use-askpass --config --save-cookies --warc-file --hsts-file " +
+        "--directory-prefix --input-file --rejected-log --warc-tempdir"
       ).split(" "),
       short: "OePioa",
       writes: "OPioa",
@@ -445,16 +523,114 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: (
         "--script-shell --shell --call --prefix --dir --cwd --node-options --userconfig " +
         "--globalconfig --init-module --editor --viewer --git --use-yarnrc --browser --node-gyp " +
-        "--pnpmfile --global-pnpmfile"
+        "--pnpmfile --global-pnpmfile --cache --logs-dir --store-dir --modules-dir"
       ).split(" "),
       short: "Cc",
-      script: (args) =>
-        args.find(({ text }) => text.startsWith("--config."))?.text ??
-        subcommand(..."exec x dlx explore edit config set create node".split(" "))(args),
+      script: anyOf(
+        (args) => args.find(({ text }) => text.startsWith("--config."))?.text,
+        // One dash is as good as two.
+        optionOf("script-shell shell call prefix node-options userconfig globalconfig cache"),
+        (args) => {
+          const found = subcommand(NPM_RUNNING, { isShort: name === "npm" })(args);
+          return found !== undefined && NPM_PLAIN.has(found) ? undefined : found;
+        },
+      ),
     },
   ]),
-  ["cargo", { long: ["--config", "--manifest-path"], short: "ZC" }],
-  ["go", { long: ["-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-C"] }],
+  [
+    "cargo",
+    {
+      long: ["--config", "--manifest-path", "--target-dir"],
+      short: "ZC",
+      // They pass options to the compiler, which has a linker to run.
+      script: subcommand(["rustc", "rustdoc", "install"]),
+    },
+  ],
+  [
+    "go",
+    {
+      script: anyOf(
+        optionOf("exec toolexec vettool c compiler overlay modfile pkgdir gccgoflags"),
+        (args) => args.find(({ text }) => /extld|extar|linkmode/.test(text))?.text,
+        (args) => (optionOf("w u")(args) === undefined ? undefined : subcommand(["env"])(args)),
+        subcommand(["run", "generate", "tool"]),
+      ),
+    },
+  ],
+  ...(
+    "eslint eslint_d prettier jest vitest mocha ava tap playwright cypress stylelint babel webpack rollup vite " +
+    "tsup esbuild swc karma wtr tsc vue-tsc typedoc biome knip"
+  )
+    .split(" ")
+    .map((name): [string, Program] => [name, { script: loadsModules }]),
+  ...["pytest", "py.test"].map((name): [string, Program] => [
+    name,
+    {
+      long: (
+        "--rootdir --confcutdir --override-ini --config-file --pyargs --import-mode --junitxml --junit-xml --pastebin " +
+        "--pdbcls --basetemp --log-file --debug --cov-config --cov-report --report-log --html"
+      ).split(" "),
+      short: "pco",
+    },
+  ]),
+  ["mypy", { long: ["--config-file", "--python-executable", "--cache-dir", "--install-types"] }],
+  ["pylint", { long: ["--load-plugins", "--init-hook", "--rcfile", "--output"] }],
+  ["flake8", { long: ["--config", "--append-config", "--output-file", "--tee"] }],
+  ...["tox", "nox"].map((name): [string, Program] => [
+    name,
+    { long: ["--conf", "--noxfile", "--override", "--workdir", "--root"], short: "cfx" },
+  ]),
+  ...["rake", "rspec"].map((name): [string, Program] => [
+    name,
+    {
+      long: "--rakefile --execute --require --options --format --out --libdir --default-path".split(
+        " ",
+      ),
+      short: "fepErRIOo",
+    },
+  ]),
+  [
+    "gradle",
+    {
+      long: ["--init-script", "--build-file", "--project-dir", "--settings-file"],
+      short: "Ibpc",
+    },
+  ],
+  [
+    "mvn",
+    {
+      script: (args) =>
+        args.find(({ text }) =>
+          /^-(?:f|s|gs)$|^--(?:file|settings|global-settings)|exec/.test(text),
+        )?.text,
+    },
+  ],
+  ...["bun", "deno"].map((name): [string, Program] => [
+    name,
+    {
+      long: "--eval --print --preload --require --config --env-file --import-map --cwd --inspect --inspect-brk".split(
+        " ",
+      ),
+      short: "epric",
+      script: subcommand("x exec eval repl create task compile".split(" ")),
+    },
+  ]),
+  ...["uv", "poetry", "pipenv", "bundle", "pdm", "hatch", "rye"].map((name): [string, Program] => [
+    name,
+    {
+      long: ["--directory", "--project", "--config-file"],
+      script: subcommand("run exec shell config tool console".split(" ")),
+    },
+  ]),
+  [
+    "pip",
+    {
+      long: "--python --config-settings --global-option --target --prefix --root --log --cert --cache-dir --src --report".split(
+        " ",
+      ),
+      script: subcommand(["config"]),
+    },
+  ],
   ...["python", "python3"].map((name): [string, Program] => [
     name,
     {
@@ -464,15 +640,25 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       script: readsProgram("WX"),
     },
   ]),
-  [
-    "node",
+  ...["node", "tsx", "ts-node"].map((name): [string, Program] => [
+    name,
     {
       long: ["--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"],
       short: "epri",
       interprets: true,
-      script: readsProgram("C"),
+      script: anyOf(
+        optionOf(
+          "env-file env-file-if-exists run test-reporter test-reporter-destination test-global-setup " +
+            "experimental-config-file experimental-default-config-file inspect inspect-brk inspect-wait " +
+            "redirect-warnings build-snapshot build-snapshot-config snapshot-blob openssl-config cpu-prof " +
+            "heap-prof diagnostic-dir report-directory report-dir report-filename trace-event-file-pattern " +
+            "heapsnapshot-signal heapsnapshot-near-heap-limit experimental-sea-config build-sea " +
+            "localstorage-file icu-data-dir",
+        ),
+        readsProgram("C"),
+      ),
     },
-  ],
+  ]),
   ["perl", { short: "eEpniMm", interprets: true, script: readsProgram("I") }],
   ["ruby", { short: "epnir", interprets: true, script: readsProgram("IC") }],
   ["php", { short: "rBRd", interprets: true, script: readsProgram("cz") }],
