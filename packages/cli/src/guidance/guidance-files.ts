@@ -1,4 +1,4 @@
-import { type BigIntStats, type Dirent, lstatSync, readdirSync, statSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { INSTRUCTION_NAMES } from "./instructions.ts";
 
@@ -7,7 +7,7 @@ const MAX_FOLDERS = 20_000;
 /** No one works in these. */
 const LEFT_OUT: ReadonlySet<string> = new Set([".git", "node_modules"]);
 /** A folder that changed so short a time before it was listed may have changed again unseen. */
-const UNSETTLED_NS = 1_000_000_000n;
+const UNSETTLED_MS = 1_000;
 const NAMES: ReadonlySet<string> = new Set(INSTRUCTION_NAMES.map((name) => name.toLowerCase()));
 const IN_SKILLS = /(?:^|\/)(?:gyre|\.gyre|\.agents|\.claude)\/skills\//i;
 
@@ -56,11 +56,17 @@ export class GuidanceFinder {
     const queue: string[] = [...whole];
     for (const folder of queue) {
       for (const name of this.#look(folder, found, listings)) {
-        if (queue.length < MAX_FOLDERS) queue.push(join(folder, name));
+        if (queue.length < MAX_FOLDERS) queue.push(`${folder}/${name}`);
       }
     }
     this.#listings = listings;
     return found;
+  }
+
+  /** The same texts as they are now, without a look for further ones. */
+  refresh(known: GuidanceFiles): GuidanceFiles {
+    const now = [...known.keys()].map((path) => [path, identifyFile(path) ?? ""] as const);
+    return new Map(now);
   }
 
   /** Adds the texts in a folder; gives the folders in it. */
@@ -86,11 +92,11 @@ export class GuidanceFinder {
     const identity = identify(stats);
     const known = this.#listings.get(folder);
     if (known?.isSettled && known.identity === identity) return known;
-    const now = BigInt(Date.now()) * 1_000_000n;
+    const now = Date.now();
     const entries = listEntries(folder);
     return {
       identity,
-      isSettled: now - stats.ctimeNs > UNSETTLED_NS,
+      isSettled: now - stats.ctimeMs > UNSETTLED_MS,
       folders: entries
         .filter((entry) => entry.isDirectory() && !LEFT_OUT.has(entry.name))
         .map(({ name }) => name),
@@ -102,8 +108,8 @@ export class GuidanceFinder {
 }
 
 /** A program can set all of these back but the time of the change itself. */
-function identify({ dev, ino, size, ctimeNs }: BigIntStats): string {
-  return [dev, ino, size, ctimeNs].join(" ");
+function identify({ dev, ino, size, ctimeMs }: Stats): string {
+  return `${dev} ${ino} ${size} ${ctimeMs}`;
 }
 
 /** Of a file, and of what a link leads to. */
@@ -112,7 +118,7 @@ function identifyFile(path: string): string | undefined {
   if (!stats) return undefined;
   if (!stats.isSymbolicLink()) return identify(stats);
   try {
-    const target = statSync(path, { bigint: true, throwIfNoEntry: false });
+    const target = statSync(path, { throwIfNoEntry: false });
     return identify(stats) + (target ? identify(target) : "");
   } catch {
     // It leads into a circle, or where nothing can be read.
@@ -120,9 +126,9 @@ function identifyFile(path: string): string | undefined {
   }
 }
 
-function readStats(path: string): BigIntStats | undefined {
+function readStats(path: string): Stats | undefined {
   try {
-    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return lstatSync(path, { throwIfNoEntry: false });
   } catch {
     // In a folder that is closed to us: what is there is not read either.
     return undefined;

@@ -32,6 +32,8 @@ export class GuidanceWatch {
   readonly #finder: GuidanceFinder;
   /** What was there before the calls that run, and the jobs that ran since. */
   #before: GuidanceFiles | undefined;
+  /** What the last look found, in the same run: further texts that come between calls are rare. */
+  #last: GuidanceFiles | undefined;
   /** Calls under way that may change anything. */
   #active = 0;
   #isWarned = false;
@@ -39,7 +41,13 @@ export class GuidanceWatch {
   constructor(options: GuidanceWatchOptions) {
     this.#options = options;
     this.#finder = new GuidanceFinder(options.places);
-    this.middleware = { tool: (call, next) => this.#around(call, next) };
+    this.middleware = {
+      run: () => {
+        // What came between runs is the user's.
+        this.#last = undefined;
+      },
+      tool: (call, next) => this.#around(call, next),
+    };
   }
 
   /** To be called when no job runs any more. */
@@ -69,7 +77,9 @@ export class GuidanceWatch {
   }
 
   async #aroundAny<T>(next: () => Promise<T>): Promise<T> {
-    const before = (this.#before ??= this.#finder.find());
+    const before = (this.#before ??= this.#last
+      ? this.#finder.refresh(this.#last)
+      : this.#finder.find());
     this.#active++;
     try {
       return await next();
@@ -85,6 +95,7 @@ export class GuidanceWatch {
     for (const [path, identity] of after) {
       if (before.get(path) !== identity) this.#record(realPath(path), undefined);
     }
+    this.#last = after;
     return after;
   }
 

@@ -1,6 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Context } from "@gyre/ai";
 import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { createSession, openSession } from "@gyre/sessions";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -22,8 +23,14 @@ async function open(
   settings: HarnessOptions["settings"] = {},
   script: ScriptStep[] = ["Hello."],
   more: Partial<HarnessOptions> = {},
+  seen: (context: Context) => void = () => {},
 ): Promise<Harness> {
-  const client = scriptedModel(script);
+  const client = scriptedModel(
+    script.map((step): ScriptStep => (context, options, index) => {
+      seen(context);
+      return typeof step === "function" ? step(context, options, index) : step;
+    }),
+  );
   const model = { ...client.model, contextWindow: 16_000, price: { input: 1, output: 1 } };
   harness = await openHarness({
     settings: { tools: ["read"], sandbox: "none", ...settings },
@@ -114,6 +121,64 @@ it("counts what a sub-agent has used apart from the answers, and once", async ()
   });
   expect(opened.spending.session.cost?.total).toBe(7);
   expect(opened.agent.state.usage.cost?.total).toBe(7);
+});
+
+it("gives a sub-agent the folder, the guidance of the project, its skills and the caller's rules", async () => {
+  await mkdir(join(folder, ".git"));
+  await mkdir(join(folder, ".agents/skills/fox"), { recursive: true });
+  await writeFile(join(folder, "AGENTS.md"), "Indent with tabs.");
+  await writeFile(join(folder, "secret.txt"), "hunter22");
+  await writeFile(
+    join(folder, ".agents/skills/fox/SKILL.md"),
+    "---\nname: fox\ndescription: Makes a fox.\n---\nDo it.\n",
+  );
+  const prompts: string[] = [];
+  const names: string[][] = [];
+  const script: ScriptStep[] = [
+    call("task", { description: "Look", prompt: "Look around." }),
+    call("read", { path: "secret.txt" }),
+    call("shell", { command: "touch made" }),
+    call("skill", { name: "fox" }),
+    "Nothing here.",
+    "Done.",
+  ];
+  const results: string[] = [];
+  const opened = await open(
+    {
+      tools: ["read", "shell", "skill", "task"],
+      mode: "full",
+      instructions: "Answer in rhymes.",
+      deny: ["read(secret.txt)", "shell(touch *)"],
+    },
+    script,
+    {},
+    ({ systemPrompt = "", tools = [], messages }) => {
+      prompts.push(systemPrompt);
+      names.push(tools.map(({ name }) => name));
+      const last = messages.at(-1);
+      if (last?.role === "toolResult") results.push(JSON.stringify(last.content));
+    },
+  );
+  await opened.prompt({ text: "Go" });
+  const [ofAgent = "", ofSubAgent = ""] = prompts;
+  for (const text of [
+    folder,
+    process.platform,
+    "Indent with tabs.",
+    "- fox: Makes a fox.",
+    "Answer in rhymes.",
+  ]) {
+    expect(ofAgent).toContain(text);
+    expect(ofSubAgent).toContain(text);
+  }
+  expect(ofSubAgent).toContain("You are a sub-agent");
+  expect(names[1]).toEqual(["read", "shell", "skill", "task"]);
+  const [read, touched, skill] = results;
+  expect(read).toContain("forbids it");
+  expect(touched).toContain("forbids it");
+  expect(skill).toContain("Do it.");
+  expect(results.join()).not.toContain("hunter22");
+  await expect(readFile(join(folder, "made"))).rejects.toThrow("ENOENT");
 });
 
 it("goes on with a session in which the line of a call is damaged, and says what is lost", async () => {

@@ -23,6 +23,16 @@ export function systemPrompt({
   return [about, PROVENANCE_NOTE, ...(instructions ? [instructions] : []), ...more].join("\n\n");
 }
 
+/** What sub-agents read of the folder, of the user's settings and of the project, as the agent does. */
+export function subAgentGuidance({
+  folder,
+  settings: { instructions },
+  more = [],
+}: Parameters<typeof systemPrompt>[0]): string {
+  const about = `You work in ${folder}${AFTER_FOLDER} Look before you change, keep changes small, check them by running what the project has for that. A call that was denied stays denied.`;
+  return [about, ...(instructions ? [instructions] : []), ...more].join("\n\n");
+}
+
 /** The prompt of a session, where it may be gone on with in another folder. */
 export function movedPrompt(prompt: string, folder: string): string {
   const end = prompt.indexOf(AFTER_FOLDER);

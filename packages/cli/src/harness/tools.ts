@@ -4,7 +4,10 @@ import type { Mcp } from "@gyre/tools/mcp";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import { EDITOR_SCOPE } from "../mcp/editor.ts";
 import { isMcpTool, wantsMcp } from "../mcp/tools.ts";
+import { guidanceTexts } from "../guidance/guidance.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
+import { realPath } from "../settings/project-file.ts";
+import { subAgentGuidance } from "./system-prompt.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
 import { readWaits } from "./waits.ts";
@@ -45,6 +48,10 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
   });
   const { domains, network = false, oracle, sandbox = "auto", writable } = settings;
   const { client } = models;
+  const folder = realPath(options.cwd);
+  const ofSkills = guidance.hasSkillTool
+    ? [(await import("../guidance/skills-tool.ts")).skillTool(guidance.skills, folder)]
+    : [];
   const agent = readWaits(settings);
   const toolset = await openToolset({
     root: options.cwd,
@@ -63,12 +70,17 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     ...(tools.includes("oracle") && {
       oracle: { client, agent, model: oracle === undefined ? model : await models.find(oracle) },
     }),
-    ...(tools.includes("task") && { task: { client, agent, model } }),
+    ...(tools.includes("task") && {
+      task: {
+        client,
+        agent,
+        model,
+        guidance: subAgentGuidance({ folder, settings, more: guidanceTexts(guidance) }),
+        moreTools: ofSkills,
+      },
+    }),
   });
-  if (guidance.hasSkillTool) {
-    const { skillTool } = await import("../guidance/skills-tool.ts");
-    toolset.registry.register(skillTool(guidance.skills, toolset.env.workspace.root));
-  }
+  for (const tool of ofSkills) toolset.registry.register(tool);
   for (const tool of added) toolset.registry.register(tool);
   return withMcp(parts, toolset);
 }

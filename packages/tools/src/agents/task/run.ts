@@ -60,7 +60,9 @@ export async function runTask(
         ...options.agent,
         protocol: options.client,
         model,
-        instructions: options.systemPrompt ?? SYSTEM_PROMPT,
+        instructions: [options.systemPrompt ?? SYSTEM_PROMPT, options.guidance ?? ""]
+          .filter((text) => text !== "")
+          .join("\n\n"),
         thinkingLevel: options.thinkingLevel ?? "off",
         tools,
         limits,

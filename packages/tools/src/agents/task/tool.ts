@@ -3,7 +3,7 @@ import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
 import type { GuardedTool } from "../../contract/access.ts";
 import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import type { ToolRegistry } from "../../contract/registry.ts";
+import { ToolRegistry } from "../../contract/registry.ts";
 import { taskEntry } from "./entry.ts";
 import { Places } from "./places.ts";
 import type { TaskLevel } from "./run.ts";
@@ -38,6 +38,10 @@ export interface TaskOptions {
   middleware?: readonly Middleware[];
   thinkingLevel?: ThinkingLevel;
   systemPrompt?: string;
+  /** What sub-agents are to know of the folder and its project: follows the system prompt. */
+  guidance?: string;
+  /** Tools that sub-agents may have beside those of `tools`. */
+  moreTools?: readonly AgentTool[];
   /** Further settings of sub-agents. */
   agent?: Pick<
     AgentOptions,
@@ -80,7 +84,9 @@ const PARAMETERS = {
  * within what is left of the run's, and the same middleware. Its progress is reported, its
  * cost counts into the run, an abort reaches it.
  */
-export function taskTool(env: ToolEnv, options: TaskOptions): GuardedTool {
+export function taskTool(env: ToolEnv, given: TaskOptions): GuardedTool {
+  const tools = new ToolRegistry([...given.tools.list(), ...(given.moreTools ?? [])]);
+  const options = { ...given, tools };
   if (options.tools.has(TASK_TOOL)) {
     throw new Error(`There is a tool "${TASK_TOOL}" already: sub-agents get one of their own.`);
   }

@@ -24,7 +24,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function put(files: Readonly<Record<string, string>>): void {
+type Files = Readonly<Record<string, string>>;
+
+function put(files: Files): void {
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);
@@ -38,7 +40,7 @@ const SCRIPT = 'require("node:fs").writeFileSync("owned", "");\n';
 const PACKAGE = JSON.stringify({ name: "a", version: "1.0.0", scripts: { test: "true" } });
 
 /** Lines by which real programs run or write something else, shown by running them. */
-const REAL: readonly (readonly [line: string, files?: Readonly<Record<string, string>>])[] = [
+const REAL: [line: string, files?: Files][] = [
   ["node --import ./e.mjs ok.js", { "e.mjs": MODULE, "ok.js": "" }],
   ["node -r ./e.cjs ok.js", { "e.cjs": SCRIPT, "ok.js": "" }],
   ["node --require=./e.cjs ok.js", { "e.cjs": SCRIPT, "ok.js": "" }],
@@ -114,10 +116,10 @@ describe("what a program can be made to run or write", () => {
     return found;
   };
 
-  it.each(REAL)(
+  it.each(REAL.map(([line, files = {}]): [string, Files] => [line, files]))(
     "is not allowed by a rule for its name: %s",
     { timeout: 60_000 },
-    (line, files = {}) => {
+    (line, files) => {
       put(files);
       const [program = ""] = line.split(" ", 1);
       expect(isAllowed(line)).toBe(false);

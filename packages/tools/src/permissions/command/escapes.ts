@@ -335,7 +335,7 @@ function subcommand(
 }
 
 /** An option of these names, with one dash or two, in any case, with any sign between its words. */
-function optionOf(names: string): (args: readonly Word[]) => string | undefined {
+function matchOption(names: string): (args: readonly Word[]) => string | undefined {
   const known = new Set(names.split(" ").map((name) => name.replaceAll("-", "")));
   return (args) => args.find(({ prefix }) => known.has(readOptionName(prefix)))?.text;
 }
@@ -345,7 +345,7 @@ function readOptionName(text: string): string {
 }
 
 /** The same where the value is no plain word: a path, or a module. */
-function pathOf(names: string): (args: readonly Word[]) => string | undefined {
+function matchPath(names: string): (args: readonly Word[]) => string | undefined {
   const known = new Set(names.split(" ").map((name) => name.replaceAll("-", "")));
   return (args) =>
     args.find(({ prefix, text }, index) => {
@@ -356,7 +356,7 @@ function pathOf(names: string): (args: readonly Word[]) => string | undefined {
 }
 
 /** The first that finds something. */
-function anyOf(
+function tryEach(
   ...looks: readonly ((args: readonly Word[]) => string | undefined)[]
 ): (args: readonly Word[]) => string | undefined {
   return (args) => {
@@ -374,8 +374,8 @@ const NPM_RUNNING = "exec x dlx explore edit config c set create init innit node
 const NPM_PLAIN = new Set("i in s se".split(" "));
 
 /** Modules and settings that tools for JavaScript load, and files that they write. */
-const loadsModules = anyOf(
-  optionOf(
+const loadsModules = tryEach(
+  matchOption(
     "config c plugin plugins resolve-plugins-relative-to rulesdir parser custom-formatter custom-syntax " +
       "output-file output o cache-location plugin-search-dir config-path config-basedir config-file presets " +
       "require r import loader file global-setup global-teardown test-runner setup-files " +
@@ -384,7 +384,9 @@ const loadsModules = anyOf(
       "snapshot-resolver out-dir out-file declaration-dir ts-build-info-file generate-trace " +
       "generate-cpu-profile inspect inspect-brk",
   ),
-  pathOf("format f formatter reporter reporters runner env environment test-environment pool ui"),
+  matchPath(
+    "format f formatter reporter reporters runner env environment test-environment pool ui",
+  ),
 );
 
 const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
@@ -526,10 +528,10 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
         "--pnpmfile --global-pnpmfile --cache --logs-dir --store-dir --modules-dir"
       ).split(" "),
       short: "Cc",
-      script: anyOf(
+      script: tryEach(
         (args) => args.find(({ text }) => text.startsWith("--config."))?.text,
         // One dash is as good as two.
-        optionOf("script-shell shell call prefix node-options userconfig globalconfig cache"),
+        matchOption("script-shell shell call prefix node-options userconfig globalconfig cache"),
         (args) => {
           const found = subcommand(NPM_RUNNING, { isShort: name === "npm" })(args);
           return found !== undefined && NPM_PLAIN.has(found) ? undefined : found;
@@ -549,10 +551,10 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   [
     "go",
     {
-      script: anyOf(
-        optionOf("exec toolexec vettool c compiler overlay modfile pkgdir gccgoflags"),
+      script: tryEach(
+        matchOption("exec toolexec vettool c compiler overlay modfile pkgdir gccgoflags"),
         (args) => args.find(({ text }) => /extld|extar|linkmode/.test(text))?.text,
-        (args) => (optionOf("w u")(args) === undefined ? undefined : subcommand(["env"])(args)),
+        (args) => (matchOption("w u")(args) === undefined ? undefined : subcommand(["env"])(args)),
         subcommand(["run", "generate", "tool"]),
       ),
     },
@@ -646,8 +648,8 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: ["--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"],
       short: "epri",
       interprets: true,
-      script: anyOf(
-        optionOf(
+      script: tryEach(
+        matchOption(
           "env-file env-file-if-exists run test-reporter test-reporter-destination test-global-setup " +
             "experimental-config-file experimental-default-config-file inspect inspect-brk inspect-wait " +
             "redirect-warnings build-snapshot build-snapshot-config snapshot-blob openssl-config cpu-prof " +
