@@ -128,6 +128,7 @@ describe("gyre doctor", () => {
     expect(of("address")).toEqual(["ok: https://api.anthropic.com (the service's own)"]);
     expect(of("gyre")[0]).toMatch(/^ok: \d+\.\d+\.\d+$/);
     expect(of("ripgrep")[0]).toMatch(/^ok: ripgrep \d+/);
+    expect(of("processes")[0]).toMatch(/^ok: without a sandbox, .* ends? with it$/);
     expect(of("git")[0]).toMatch(/^ok: \d+\./);
     expect(of("proxy")).toEqual(["ok: none"]);
     expect(of("sessions")[0]).toMatch(/^ok: .*sessions: none yet$/);
