@@ -525,7 +525,7 @@ export class Agent {
     // No event reports its usage.
     run.hasEnded = true;
     try {
-      return await this.#whileActive(run, () => run.compactor.compactNow(keep));
+      return await this.#whileActive(run, async () => (await run.getCompactor()).compactNow(keep));
     } finally {
       run.close();
     }
@@ -585,6 +585,7 @@ export class Agent {
   #continueLaunch(options: ContinueOptions & LaunchOptions): Launch {
     this.#assertIdle("continue");
     const decisions: Record<string, Decision> = { ...options.decisions };
+    this.#assertOpen(Object.keys(decisions));
     for (const { toolCall, ...question } of this.#state.pending) {
       decisions[toolCall.id] ??= { type: "wait", ...question };
       const decision = decisions[toolCall.id];
@@ -604,6 +605,21 @@ export class Agent {
       return { injected, decisions, skipInitialSteeringPoll: true, ...own };
     }
     return { injected: [], decisions, ...own };
+  }
+
+  /** A decision on a call that does not wait would be lost without a word. */
+  #assertOpen(ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    const { messages } = this.#state;
+    const answered = new Set(messages.filter(isToolResult).map(({ toolCallId }) => toolCallId));
+    const calls = messages.filter(isAssistant).flatMap(listCalls);
+    const open = calls.map(({ id }) => id).filter((id) => !answered.has(id));
+    for (const id of ids) {
+      if (open.includes(id)) continue;
+      throw new Error(
+        `No call "${id}" waits for a decision. Open calls: ${open.join(", ") || "none"}.`,
+      );
+    }
   }
 
   #iterate(launch: Launch): AgentRun<unknown> {

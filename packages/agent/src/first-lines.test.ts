@@ -7,6 +7,7 @@ import {
   type AgentEnd,
   DEFAULT_MAX_TURNS,
   defineTool,
+  generate,
   type Middleware,
   OutputError,
   RunFailedError,
@@ -236,5 +237,141 @@ describe("what people write by mistake", () => {
     await expect(agent.prompt(undefined as never)).rejects.toThrow(
       /A prompt is a text, or messages/,
     );
+  });
+
+  const schema = { type: "object", properties: {} } as const;
+  const execute = (): string => "ok";
+  it.each<[object, RegExp]>([
+    [{ name: "a", inputSchema: schema, execute }, /Tool "a" has no `parameters`/],
+    [{ name: "a", parameters: schema }, /Tool "a" has no function `execute`/],
+    [{ name: "get weather!", parameters: schema, execute }, /letters, digits.*"get weather!"/],
+    [{ name: "a", parameters: z.string(), execute }, /schema of type "string".*give an object/],
+  ])("a tool %j is answered with what to write", async (tool, text) => {
+    expect(() => defineTool(tool as never)).toThrow(text);
+    const script = scriptedModel([]);
+    const agent = new Agent({ model: script.model, protocol: script, tools: [tool as never] });
+    await expect(agent.prompt("Hi")).rejects.toThrow(text);
+  });
+
+  it("tools that are no list, and limits that there are not, are named", async () => {
+    const script = scriptedModel([]);
+    const start = { model: script.model, protocol: script };
+    const named = new Agent({ ...start, tools: { weather } as never });
+    await expect(named.prompt("Hi")).rejects.toThrow(/`tools` is a list/);
+    const limited = new Agent({ ...start, limits: { maxSteps: 3 } as never });
+    await expect(limited.prompt("Hi")).rejects.toThrow(/no limit "maxSteps"\. There are maxTurns/);
+  });
+});
+
+describe("a call that a person has to approve", () => {
+  const paid: unknown[] = [];
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    parameters: z.object({ amount: z.number().max(100) }),
+    needsApproval: ({ amount }) => amount > 10,
+    execute: ({ amount }) => {
+      paid.push(amount);
+      return { paid: amount };
+    },
+  });
+
+  function make(script: Parameters<typeof scriptedModel>[0]): {
+    agent: Agent;
+    script: ReturnType<typeof scriptedModel>;
+  } {
+    paid.length = 0;
+    const scripted = scriptedModel(script);
+    const agent = new Agent({ model: scripted.model, protocol: scripted, tools: [pay] });
+    return { agent, script: scripted };
+  }
+
+  it("R27: waits, and runs once it is approved; one that needs none runs at once", async () => {
+    const { agent } = make([call("pay", { amount: 5 }), call("pay", { amount: 50 }, "p"), "Paid."]);
+    const end = await agent.prompt("Pay.");
+    expect(end.stop).toBe("suspended");
+    expect(end.pending).toMatchObject([{ toolCall: { id: "p" }, reason: /needs approval/ }]);
+    expect(paid).toEqual([5]);
+    const done = await agent.continue({ decisions: { p: { type: "approve" } } });
+    expect(done.text).toBe("Paid.");
+    expect(paid).toEqual([5, 50]);
+  });
+
+  it("R27: may have its arguments changed; the transcript keeps the call, the result says so", async () => {
+    const { agent, script } = make([call("pay", { amount: 50 }, "p"), "Paid."]);
+    await agent.prompt("Pay.");
+    await agent.continue({ decisions: { p: { type: "approve", args: { amount: 20 } } } });
+    expect(paid).toEqual([20]);
+    expect(agent.state.messages[1]).toMatchObject({ content: [{ arguments: { amount: 50 } }] });
+    expect(JSON.stringify(script.calls[1]?.messages.at(-1))).toContain(
+      "A person changed the arguments before the tool ran",
+    );
+  });
+
+  it("R12: changed arguments are checked as those of the model", async () => {
+    const { agent } = make([call("pay", { amount: 50 }, "p"), "No."]);
+    await agent.prompt("Pay.");
+    await agent.continue({ decisions: { p: { type: "approve", args: { amount: 2000 } } } });
+    expect(paid).toEqual([]);
+    expect(agent.state.messages[2]).toMatchObject({ isError: true, outcome: "invalid" });
+  });
+
+  it("R27: a decision on a call that does not wait is an error, and nothing is lost", async () => {
+    const { agent } = make([call("pay", { amount: 50 }, "p"), "Paid."]);
+    await agent.prompt("Pay.");
+    await expect(agent.continue({ decisions: { q: { type: "approve" } } })).rejects.toThrow(
+      'No call "q" waits for a decision. Open calls: p.',
+    );
+    expect(agent.state.pending).toHaveLength(1);
+    expect(paid).toEqual([]);
+  });
+});
+
+describe("a forced tool choice", () => {
+  it.each([
+    ["the first turn, so that the run ends", {}, ["required", undefined]],
+    ["every turn where that is said", { toolChoiceInEveryTurn: true }, ["required", "required"]],
+  ])("holds for %s", async (_, options, expected) => {
+    const script = scriptedModel([call("weather", { city: "Bern" }), "Rain."]);
+    const seen: unknown[] = [];
+    const agent = new Agent({
+      model: script.model,
+      tools: [weather],
+      toolChoice: "required",
+      ...options,
+      streamFn: (model, context, given) => {
+        seen.push(given?.toolChoice);
+        return script.stream(model, context, given);
+      },
+    });
+    await agent.prompt("Weather?");
+    expect(seen).toEqual(expected);
+  });
+});
+
+describe("generate", () => {
+  it("answers once, with text or a typed value", async () => {
+    const script = scriptedModel(["Hello", '{"city":"Bern"}']);
+    const start = { model: script.model, protocol: script };
+    expect((await generate({ ...start, prompt: "Hi" })).text).toBe("Hello");
+    const end = await generate({
+      ...start,
+      prompt: "Where?",
+      output: z.object({ city: z.string() }),
+    });
+    expectTypeOf(end.output).toEqualTypeOf<{ city: string }>();
+    expect(end.output).toEqual({ city: "Bern" });
+  });
+
+  it("rejects where the model fails, and where no value fits", async () => {
+    const failing = scriptedModel(() => fail("no such key", { kind: "auth", status: 401 }));
+    await expect(
+      generate({ model: failing.model, protocol: failing, prompt: "Hi" }),
+    ).rejects.toThrow(RunFailedError);
+    const vague = scriptedModel(() => "perhaps");
+    const output = z.object({ city: z.string() });
+    await expect(
+      generate({ model: vague.model, protocol: vague, prompt: "Where?", output }),
+    ).rejects.toThrow(OutputError);
   });
 });

@@ -12,7 +12,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Agent } from "@gyre/agent";
+import { Agent, toResult } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -53,7 +53,7 @@ describe("the /tmp of sandboxed commands", { tags: "bubblewrap" }, () => {
     const shell = tools?.registry.get("shell");
     const context = { id: "1", signal, update: () => {}, host, messages: [] };
     const result = await shell?.execute({ command }, context);
-    return typeof result === "object" && "content" in result ? textOf(result) : "";
+    return result === undefined ? "" : textOf(toResult("shell", result));
   }
 
   async function agentFolders(): Promise<string[]> {

@@ -30,7 +30,8 @@ import {
 } from "./compaction.ts";
 import { classifyCall, collectFacts, fitFacts } from "./facts.ts";
 import type { ContextHost } from "./host.ts";
-import { makeShortForm } from "./long-results.ts";
+import { type ContextParts, provideContextParts } from "./load.ts";
+import { capResult, makeShortForm } from "./long-results.ts";
 import { ContextMemory } from "./memory.ts";
 import { Summaries, type Summary } from "./summaries.ts";
 import { View } from "./view.ts";
@@ -379,3 +380,6 @@ function includesPinned(earlier: Compaction | undefined, pinned: string): boolea
 function listSteps(messages: readonly AgentMessage[], from: number, to: number): readonly string[] {
   return collectFacts(messages.slice(from, to), undefined, () => ({})).steps;
 }
+
+export const parts: ContextParts = { Compactor, capResult };
+provideContextParts(parts);

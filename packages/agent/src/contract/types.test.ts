@@ -138,13 +138,23 @@ describe("the arguments of a tool", () => {
     expect(tools).toHaveLength(2);
   });
 
-  it("a tool must answer with a result or a string", () => {
+  it("a tool may return any JSON value, and nothing else", () => {
+    const counting = defineTool({
+      name: "a",
+      description: "a",
+      parameters: { type: "object" },
+      execute: () => ({ count: 3 }),
+    });
+    expectTypeOf(counting.name).toEqualTypeOf<"a">();
+    expectTypeOf<typeof counting.execute>().returns.toEqualTypeOf<
+      { count: number } | Promise<{ count: number }>
+    >();
     defineTool({
       name: "a",
       description: "a",
       parameters: { type: "object" },
-      // @ts-expect-error A number is no result.
-      execute: () => 3,
+      // @ts-expect-error A function is no result.
+      execute: () => () => {},
     });
     expect(done.content).toEqual([]);
   });

@@ -73,22 +73,43 @@ export interface ToolContext {
   messages: readonly AgentMessage[];
 }
 
-/** A tool that an agent can run. `defineTool` works out the type of its arguments. */
+/** A value that JSON can hold. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue | undefined };
+
+/**
+ * What a tool may return: a text, blocks, a whole result, or any other JSON value, which the
+ * model reads as JSON and the application finds in `details`.
+ */
+export type ToolReturn = AgentToolResult | UserContent[] | JsonValue;
+
+/** A method, as `execute` is one: tools of different arguments go into one list. */
+type ApprovalCheck<Args> = { check(args: Args): boolean | Promise<boolean> }["check"];
+
+/** A tool that an agent can run. `defineTool` works out the types of arguments and result. */
 export interface AgentTool<
   S extends ToolSchema = ToolSchema,
   Args = InferArguments<S>,
+  Return = ToolReturn,
 > extends Tool<S> {
   /** For people; the name, if absent. */
   label?: string;
   /**
    * Does the work. A throw becomes an error result. `context.signal` fires on abort and on
    * timeout; a tool that ignores it is abandoned after the grace time, and what it returns
-   * later goes to `onLateResult`. A plain string is a text result.
+   * later goes to `onLateResult`.
    */
-  execute(
-    args: Args,
-    context: ToolContext,
-  ): AgentToolResult | string | Promise<AgentToolResult | string>;
+  execute(args: Args, context: ToolContext): Return | Promise<Return>;
+  /**
+   * Whether a person has to approve a call: the run ends suspended, and goes on with
+   * `continue({ decisions })` (R27).
+   */
+  needsApproval?: boolean | ApprovalCheck<Args>;
   /** How its calls are shown, and what they do. Without it, calls are shown by their arguments. */
   presentation?: ToolPresentation;
   /** May run together with neighboring calls whose tools are concurrent, too. */
@@ -100,12 +121,44 @@ export interface AgentTool<
 }
 
 /**
- * The same object, with the type of `args` worked out from `parameters`. Throws on a
- * schema that has no JSON Schema.
+ * The same object, with the types of `args` and of what it returns worked out. Throws on what is
+ * no tool, and says what to write instead.
  */
-export function defineTool<const S extends ToolSchema>(tool: AgentTool<S>): AgentTool<S> {
-  toJsonSchema(tool.parameters);
+export function defineTool<
+  const S extends ToolSchema,
+  const Name extends string,
+  Return extends ToolReturn,
+>(
+  tool: AgentTool<S, InferArguments<S>, Return> & { name: Name },
+): AgentTool<S, InferArguments<S>, Return> & { name: Name } {
+  checkTool(tool);
   return tool;
+}
+
+const NAME = /^[\w-]{1,128}$/;
+
+/** Throws on what is no tool, and says what to write instead. */
+export function checkTool(
+  tool: Pick<AgentTool, "name" | "parameters"> & { execute: unknown },
+): void {
+  const { name, parameters, execute } = tool;
+  if (!NAME.test(name)) {
+    throw new TypeError(
+      `The name of a tool has letters, digits, "_" and "-" alone: got ${JSON.stringify(name)}.`,
+    );
+  }
+  if (typeof parameters !== "object" && typeof parameters !== "function") {
+    throw new TypeError(`Tool "${name}" has no \`parameters\`: give its schema under that name.`);
+  }
+  if (typeof execute !== "function") {
+    throw new TypeError(`Tool "${name}" has no function \`execute\`.`);
+  }
+  const { type } = toJsonSchema(parameters);
+  if (type !== undefined && type !== "object") {
+    throw new TypeError(
+      `The \`parameters\` of tool "${name}" are a schema of type ${JSON.stringify(type)}: arguments are an object, so give an object with properties.`,
+    );
+  }
 }
 
 /** Why a run ended. `stopped`: `shouldStopAfterTurn` said so. `sink`: the sink threw. */
@@ -149,8 +202,11 @@ export interface PendingCall {
 
 /** A person's answer to a call that waits. `result` stands in place of running the tool. */
 export type Decision =
-  /** `fingerprint`: what exactly was approved, for middleware that computes one. */
-  | { type: "approve"; fingerprint?: string }
+  /**
+   * `fingerprint`: what exactly was approved, for middleware that computes one. `args`: what the
+   * tool is run with in place of the arguments of the call; checked as those are.
+   */
+  | { type: "approve"; fingerprint?: string; args?: Record<string, unknown> }
   | { type: "deny"; reason?: string }
   | { type: "result"; result: AgentToolResult }
   /** Not decided yet: the call stays pending and the run ends suspended again. */
@@ -388,6 +444,11 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
    */
   continueAfterError?: (turn: TurnSummary) => MaybePromise<boolean>;
 
+  /**
+   * Whether `toolChoice` forces a call in every turn. Default false: `required` and a tool's name
+   * hold for the first turn of a run, so that the model can answer in the next.
+   */
+  toolChoiceInEveryTurn?: boolean;
   toolExecution?: ToolExecutionMode;
   /** Default 10. */
   maxToolConcurrency?: number;

@@ -785,8 +785,8 @@ describe("R27: waiting for a person", () => {
   );
 
   it("R27: a value that is no result is an error result", async () => {
-    const { lines } = await decide({ type: "result", result: {} as never });
-    expect(lines[3]).toMatch(/^tool_end ask#c1 error "Tool "ask" .*content/);
+    const { lines } = await decide({ type: "result", result: 1n as never });
+    expect(lines[3]).toMatch(/^tool_end ask#c1 error "Tool "ask" .*JSON/);
     expect(lines.at(-1)).toBe("agent_end done");
   });
 

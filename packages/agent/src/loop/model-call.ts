@@ -81,7 +81,8 @@ async function retryWithSmallerContext(run: Run, first: Outcome): Promise<Outcom
     return isOverflow(run, next) ? retryWithSmallerContext(run, next) : next;
   }
   if (!run.config.context) return first;
-  const obstacle = await run.compactor.compactAfterOverflow(message.failure ?? {});
+  const compactor = await run.getCompactor();
+  const obstacle = await compactor.compactAfterOverflow(message.failure ?? {});
   if (obstacle) {
     return {
       ...first,
@@ -268,7 +269,7 @@ function withTimeout(
 
 /** Takes out calls that were cut off (R26), makes ids unique, and adds the message. */
 async function settle(run: Run, { message, shown, finished }: Outcome): Promise<AssistantMessage> {
-  if (run.config.context) run.compactor.calibrate(message);
+  if (run.config.context) run.compactor?.calibrate(message);
   const settled = withCost(run, withUniqueIds(run, withoutUnfinishedCalls(message, finished)));
   const events: AgentEvent[] = shown ? [] : [{ type: "message_start", message: settled }];
   const emitted = run.emitEach([...events, { type: "message_end", message: settled }]);

@@ -1,5 +1,12 @@
-import type { Context, Failure, StreamOptions, TranscriptProblem } from "@gyre/ai";
+import {
+  type Context,
+  type Failure,
+  isThenable,
+  type StreamOptions,
+  type TranscriptProblem,
+} from "@gyre/ai";
 import type { Outgoing } from "../transcript/history.ts";
+import type { AgentLoopConfig } from "../contract/types.ts";
 import type { Run } from "../run/run.ts";
 
 /** No service would accept the messages: an error of the agent, or of a hook. */
@@ -23,11 +30,13 @@ export function buildContext(run: Run): Context | Promise<Context> {
     return toContext(run, run.history.outgoing());
   }
   return (async () => {
-    if (context) await run.compactor.compactIfNeeded(context);
+    const found = run.getCompactor();
+    const compactor = isThenable(found) ? await found : found;
+    if (context) await compactor.compactIfNeeded(context);
     if (!run.compaction && !transformContext && !convertToLlm) {
       return toContext(run, run.history.outgoing());
     }
-    const messages = run.compactor.messagesToSend();
+    const messages = compactor.messagesToSend();
     const transformed = transformContext
       ? await run.hooks.call("transformContext", () => transformContext(messages, run.signal))
       : messages;
@@ -78,8 +87,14 @@ const PASSED_ON: Record<PassedOn, true> = {
 const NAMES = Object.keys(PASSED_ON) as PassedOn[];
 
 /** The options of a request, without its key and its signal. */
-export function buildOptions({ config, thinkingLevel }: Run): StreamOptions {
+export function buildOptions({ config, thinkingLevel, turns }: Run): StreamOptions {
   const options: Record<string, unknown> = {};
   for (const name of NAMES) if (config[name] !== undefined) options[name] = config[name];
+  // A model that must call a tool in every turn never ends.
+  if (turns > 1 && !config.toolChoiceInEveryTurn && isForced(config)) delete options["toolChoice"];
   return thinkingLevel === undefined ? options : { ...options, thinkingLevel };
+}
+
+function isForced({ toolChoice }: AgentLoopConfig): boolean {
+  return toolChoice === "required" || typeof toolChoice === "object";
 }

@@ -292,11 +292,11 @@ describe("R19: resuming a transcript", () => {
     const { end, recorder } = await play({
       messages: [user("A"), asked("x1")],
       script: ["Ok"],
-      config: { unfinished: () => ({}) as never },
+      config: { unfinished: () => ({ deep: 1n }) as never },
     });
     expect(end.stop).toBe("done");
     expect(recorder.only("tool_execution_end")).toEqual([
-      expect.stringMatching(/^tool_end x#x1 error "Tool "x" .*content/),
+      expect.stringMatching(/^tool_end x#x1 error "Tool "x" .*JSON/),
     ]);
   });
 

@@ -8,7 +8,7 @@ import {
 } from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
 import { listCalls, isIncomplete } from "../transcript/history.ts";
-import { capResult } from "../context/long-results.ts";
+import { loadContextParts } from "../context/load.ts";
 import type { Run } from "../run/run.ts";
 import {
   abortedResult,
@@ -309,4 +309,17 @@ class Slots {
       this.#wake = resolve;
     });
   }
+}
+
+/** A result that is not too long for the transcript (R24). */
+function capResult(
+  run: Run,
+  call: ToolCall,
+  result: AgentToolResult,
+): AgentToolResult | Promise<AgentToolResult> {
+  if (!run.config.context) return result;
+  const parts = loadContextParts();
+  return isThenable(parts)
+    ? parts.then((loaded) => loaded.capResult(run, call, result))
+    : parts.capResult(run, call, result);
 }

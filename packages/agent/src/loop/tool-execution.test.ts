@@ -6,7 +6,7 @@ import { errorResult } from "./tool-execution.ts";
 import { approval, type Middleware, type ToolInvocation } from "../contract/middleware.ts";
 import { later, never, play, type Setup, start, text, tool, user } from "../testing/play.ts";
 import { answer, asks, injected, ran, result } from "../testing/render.ts";
-import type { AgentMessage, AgentTool, AgentToolResult } from "../contract/types.ts";
+import type { AgentMessage, AgentTool, AgentToolResult, ToolReturn } from "../contract/types.ts";
 
 /** The lines of a run's first turn after its answer. */
 function afterAnswer(lines: readonly string[]): readonly string[] {
@@ -19,6 +19,9 @@ const ending = ["turn_start", ...answer("Done"), "turn_end stop", "agent_end don
 function calling(...calls: (string | Parameters<typeof call>)[]): ScriptPart[][] {
   return [callAll(calls), [{ type: "text", text: "Done" }]];
 }
+
+const loop: unknown[] = [];
+loop.push(loop);
 
 const words = 'error "Skipped due to queued user message."';
 const abortedWhile = (name: string): string =>
@@ -80,8 +83,8 @@ describe("R9: what a result says", () => {
     ["throws nothing", () => Promise.reject(undefined), /"x" failed/],
     ["throws what has no text", () => Promise.reject(Object.create(null)), /"x" failed/],
     ["gives nothing", () => undefined as never, /"x".*nothing/],
-    ["gives a number", () => 3 as never, /"x".*number/],
-    ["gives no content", () => Promise.resolve({} as never), /"x".*content/],
+    ["gives a function", () => (() => {}) as never, /"x".*function/],
+    ["gives a loop", () => Promise.resolve(loop as never), /"x".*JSON/],
   ])("R9: a tool that %s gives an error result that names it", async (_what, execute, expected) => {
     const { transcript, end } = await play({ script: calling("x"), tools: [tool("x", execute)] });
     expect(end.stop).toBe("done");
@@ -89,6 +92,24 @@ describe("R9: what a result says", () => {
     expect(seen?.isError).toBe(true);
     expect(JSON.stringify(seen?.content).replaceAll('\\"', '"')).toMatch(expected);
   });
+
+  it.each<[ToolReturn, string, unknown]>([
+    [3, "3", 3],
+    [null, "null", null],
+    [{ city: "Bern", degrees: [1, 2] }, '{"city":"Bern","degrees":[1,2]}', "itself"],
+    [{ content: "of a page" }, '{"content":"of a page"}', "itself"],
+    [[{ type: "text", text: "a block" }], "a block", undefined],
+    [[], "[]", []],
+    ["a text", "a text", undefined],
+  ])(
+    "R9: a tool may return %j: text for the model, the value in details",
+    async (value, text, details) => {
+      const { transcript } = await play({ script: calling("x"), tools: [tool("x", () => value)] });
+      const [seen] = transcript.filter((message) => message.role === "toolResult");
+      expect(seen).toMatchObject({ content: [{ type: "text", text }], isError: false });
+      expect(seen?.details).toEqual(details === "itself" ? value : details);
+    },
+  );
 
   it("R9: content and details of a result are kept, details out of the model's sight", async () => {
     const image = { type: "image", data: "AA==", mimeType: "image/png" } as const;
@@ -311,7 +332,7 @@ describe("R11, R12: arguments", () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.off("warning", onWarning);
     expect(seen).toEqual([{ n: "any" }, { n: "any" }]);
-    expect(warned).toEqual([
+    expect(warned.filter((text) => text.includes("not checked"))).toEqual([
       'The arguments of tool "remote" are not checked: its schema refers to "https://a.example/n.json", which is not a part of it.',
     ]);
   });

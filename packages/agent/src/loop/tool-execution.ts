@@ -1,15 +1,24 @@
 import {
   type ArgumentsResult,
   errorMessage,
+  isRecord,
   isThenable,
   nearNames,
   type ToolCall,
   type ToolOutcome,
+  type UserContent,
   validateToolArguments,
 } from "@gyre/ai";
 import { compose, DeniedError, Suspend, type ToolInvocation } from "../contract/middleware.ts";
 import type { Run } from "../run/run.ts";
-import type { AgentToolResult, Decision, ToolHost } from "../contract/types.ts";
+import { warn } from "../contract/contain.ts";
+import type {
+  AgentTool,
+  AgentToolResult,
+  Decision,
+  ToolHost,
+  ToolReturn,
+} from "../contract/types.ts";
 
 export const DEFAULT_TOOL_TIMEOUT_MS = 600_000;
 export const DEFAULT_ABORT_GRACE_MS = 200;
@@ -51,16 +60,24 @@ export async function executeCall(
 ): Promise<CallOutcome> {
   try {
     if (run.gauge.refuses(call)) return { result: repeatedResult(call) };
-    const given = prepare(run, call);
+    const edited = decision?.type === "approve" ? decision.args : undefined;
+    const given = prepare(run, edited ? { ...call, arguments: edited } : call);
     const prepared = isThenable(given) ? await given : given;
     if (run.canceled) return { result: notStartedResult(run, call) };
     const outcome = "result" in prepared ? prepared : await invoke(run, call, prepared, decision);
+    if (edited && "result" in outcome) outcome.result = withEdited(outcome.result, edited);
     if ("result" in outcome) run.gauge.record(call, outcome.result);
     return outcome;
   } catch (error) {
     if (run.canceled) return { result: notStartedResult(run, call) };
     return { result: thrownResult(call.name, error) };
   }
+}
+
+/** The transcript keeps what the model asked for; the result says what was run in its place. */
+function withEdited(result: AgentToolResult, edited: Record<string, unknown>): AgentToolResult {
+  const text = `A person changed the arguments before the tool ran: ${JSON.stringify(edited)}`;
+  return { ...result, content: [{ type: "text", text }, ...result.content] };
 }
 
 type ReadyCall = Pick<ToolInvocation, "tool" | "args">;
@@ -198,9 +215,30 @@ function throughMiddleware(
     ...(depth > 0 && { parentId: call.id }),
     ...(decision && { decision }),
   };
+  if (tool.needsApproval && decision?.type !== "approve") {
+    return checkApproval(tool, args).then(() => pass(execution, invocation, depth));
+  }
+  return pass(execution, invocation, depth);
+}
+
+/** Throws where a person has to approve the call. */
+async function checkApproval(
+  { name, needsApproval }: AgentTool,
+  args: Record<string, unknown>,
+): Promise<void> {
+  const isNeeded =
+    typeof needsApproval === "function" ? await needsApproval(copyValue(args)) : needsApproval;
+  if (isNeeded) throw new Suspend(`Tool "${name}" needs approval.`);
+}
+
+function pass(
+  execution: Execution,
+  invocation: ToolInvocation,
+  depth: number,
+): Promise<AgentToolResult> {
   const core = (inner: ToolInvocation): Promise<AgentToolResult> =>
     executeTool(execution, inner, depth);
-  const { middleware } = run.config;
+  const { middleware } = execution.run.config;
   if (!middleware) return core(invocation);
   const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
   // The async arrow turns a synchronous throw of a layer into a rejection.
@@ -259,7 +297,7 @@ function executeTool(
       call: (name, given) => callNested(own, name, given, depth + 1),
       left: () => run.left(),
     };
-    const returned = (value: AgentToolResult | string): void => {
+    const returned = (value: ToolReturn): void => {
       const result = toResult(tool.name, value);
       // Here, and not where results are published: what comes too late was spent as well.
       if (result.usage) run.addToolUsage(result.usage);
@@ -324,13 +362,37 @@ class TimedOut extends Error {
   }
 }
 
-/** The value of a tool or an application as a result; an error result if it has no content. */
-export function toResult(name: string, value: AgentToolResult | string): AgentToolResult {
+/** The value of a tool or an application as a result; an error result if JSON cannot hold it. */
+export function toResult(name: string, value: ToolReturn): AgentToolResult {
   if (typeof value === "string") return { content: [{ type: "text", text: value }] };
-  if (Array.isArray((value as Partial<AgentToolResult> | undefined)?.content)) return value;
-  return errorResult(
-    `Tool "${name}" gave back ${value === undefined ? "nothing" : typeof value} where a result with content is expected.`,
+  if (isRecord(value) && isContent(value["content"])) return value as unknown as AgentToolResult;
+  if (isContent(value) && value.length > 0) return { content: value };
+  const text = toJson(value);
+  if (text !== undefined) return { content: [{ type: "text", text }], details: value };
+  const problem = `Tool "${name}" returned ${value === undefined ? "nothing" : `a ${typeof value}`}: it has to return a text, content, or a value that JSON can hold.`;
+  // The model reads it as well; the mistake is one of the program.
+  warn(`Tool "${name}"`, problem);
+  return errorResult(problem);
+}
+
+function isContent(value: unknown): value is UserContent[] {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (block) =>
+        isRecord(block) &&
+        ((block["type"] === "text" && typeof block["text"] === "string") ||
+          block["type"] === "image"),
+    )
   );
+}
+
+function toJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 function thrownResult(name: string, error: unknown): AgentToolResult {

@@ -19,9 +19,15 @@ export interface LimitReached {
   value: number;
 }
 
+const NAMES =
+  "maxTurns maxIterations maxTotalTokens maxDurationMs maxCostUsd maxIdenticalCalls".split(" ");
+
 /** Throws on a limit that can never be right, naming it and its value. */
 export function checkLimits(limits: Limits): void {
   for (const [name, value] of Object.entries(limits)) {
+    if (!NAMES.includes(name)) {
+      throw new TypeError(`There is no limit "${name}". There are ${NAMES.join(", ")}.`);
+    }
     if (value === undefined) continue;
     const whole = name === "maxTurns" || name === "maxIterations" || name === "maxIdenticalCalls";
     if (typeof value !== "number" || !(value > 0) || (whole && value < 1)) {

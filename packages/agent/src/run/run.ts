@@ -2,6 +2,7 @@ import {
   addUsage,
   type AssistantMessage,
   type Clock,
+  isThenable,
   type Model,
   type StreamFn,
   systemClock,
@@ -11,8 +12,9 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
-import { Compactor } from "../context/compactor.ts";
+import type { Compactor } from "../context/compactor.ts";
 import type { ContextHost } from "../context/host.ts";
+import { loadContextParts } from "../context/load.ts";
 import type { ContextMemory } from "../context/memory.ts";
 import type { Compaction } from "../contract/compaction.ts";
 import { contain } from "../contract/contain.ts";
@@ -160,10 +162,17 @@ export class Run implements ContextHost {
     return this.#compactor?.compaction ?? this.#earlierCompaction;
   }
 
-  /** Made at its first use: most runs neither measure nor compact their context. */
-  get compactor(): Compactor {
-    this.#compactor ??= new Compactor(this, this.#earlierCompaction, this.#contextMemory);
+  get compactor(): Compactor | undefined {
     return this.#compactor;
+  }
+
+  /** Made at its first use: most runs neither measure nor compact their context. */
+  getCompactor(): Compactor | Promise<Compactor> {
+    if (this.#compactor) return this.#compactor;
+    const parts = loadContextParts();
+    const make = ({ Compactor }: Awaited<typeof parts>): Compactor =>
+      (this.#compactor ??= new Compactor(this, this.#earlierCompaction, this.#contextMemory));
+    return isThenable(parts) ? parts.then(make) : make(parts);
   }
 
   /** Made for the first response. Throws what `onSteering` throws. */

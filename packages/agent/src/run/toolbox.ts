@@ -1,6 +1,6 @@
 import { errorMessage, explainUnchecked, type Tool, toJsonSchema } from "@gyre/ai";
 import { warn } from "../contract/contain.ts";
-import type { AgentTool } from "../contract/types.ts";
+import { type AgentTool, checkTool } from "../contract/types.ts";
 
 /** The tools of a run: by name for the loop, and as the model reads about them. */
 export interface Toolbox {
@@ -8,11 +8,13 @@ export interface Toolbox {
   readonly specs: readonly Tool[];
 }
 
-/** Throws on two tools of the same name. */
+/** Throws on what is no tool, and on two tools of the same name. */
 export function makeToolbox(tools: readonly AgentTool[]): Toolbox {
+  if (!Array.isArray(tools)) throw new TypeError("`tools` is a list: write [one, another].");
   const byName = new Map<string, AgentTool>();
   const specs: Tool[] = [];
   for (const tool of tools) {
+    checkTool(tool);
     const { name, description } = tool;
     if (byName.has(name)) {
       throw new TypeError(`Two tools are named "${name}". Names must be unique.`);

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { RunInfo, ToolInvocation } from "@gyre/agent";
+import { type RunInfo, type ToolInvocation, toResult } from "@gyre/agent";
 import { createSession, type Session } from "@gyre/sessions";
 import { type Access, type GuardedTool, openWorkspace, type Workspace } from "@gyre/tools";
 import { findPresentation } from "@gyre/tools/catalog";
@@ -121,7 +121,7 @@ export async function historyWorld({
           host: { call: () => Promise.reject(new Error("The tool calls no other.")) },
           messages: [],
         });
-        return typeof result === "string" ? { content: [{ type: "text", text: result }] } : result;
+        return toResult(tool.name, result);
       });
     },
     read: (work) => call("read", { kind: "read", targets: [], summary: "" }, work),

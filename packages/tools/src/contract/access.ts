@@ -1,5 +1,5 @@
-import type { AgentTool } from "@gyre/agent";
-import type { ToolSchema } from "@gyre/ai";
+import type { AgentTool, AgentToolResult } from "@gyre/agent";
+import type { InferArguments, ToolSchema } from "@gyre/ai";
 
 /** What a call would do. The tool declares it before it runs, for rules and for people. */
 export interface Access {
@@ -25,7 +25,11 @@ export interface Access {
 }
 
 /** A tool that can say what a call would do. One that cannot is always asked about. */
-export interface GuardedTool<S extends ToolSchema = ToolSchema> extends AgentTool<S> {
+export interface GuardedTool<S extends ToolSchema = ToolSchema> extends AgentTool<
+  S,
+  InferArguments<S>,
+  AgentToolResult | string
+> {
   /** Throws where the call makes no sense: it is then denied with these words. */
   access(args: Record<string, unknown>): Access | Promise<Access>;
   /**

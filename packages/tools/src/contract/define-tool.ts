@@ -1,10 +1,13 @@
-import type { AgentTool } from "@gyre/agent";
-import type { ToolSchema } from "@gyre/ai";
+import type { AgentTool, AgentToolResult } from "@gyre/agent";
+import type { InferArguments, ToolSchema } from "@gyre/ai";
 import type { GuardedTool } from "./access.ts";
 import type { ToolEntry } from "./entry.ts";
 
 type Shown = Pick<ToolEntry, "name" | "presentation">;
-type Rest<S extends ToolSchema> = Omit<AgentTool<S>, keyof Shown> &
+type Rest<S extends ToolSchema> = Omit<
+  AgentTool<S, InferArguments<S>, AgentToolResult | string>,
+  keyof Shown
+> &
   Pick<GuardedTool, "access" | "check">;
 
 /**

@@ -1,12 +1,13 @@
 import type { Readable, Writable } from "node:stream";
 import type { CallToolResult, ServerContext } from "@modelcontextprotocol/server";
-import type {
-  AgentTool,
-  AgentToolResult,
-  Middleware,
-  RunInfo,
-  ToolHost,
-  ToolInvocation,
+import {
+  type AgentTool,
+  type AgentToolResult,
+  type Middleware,
+  type RunInfo,
+  type ToolHost,
+  type ToolInvocation,
+  toResult,
 } from "@gyre/agent";
 import {
   errorMessage,
@@ -153,7 +154,7 @@ async function execute(
     host: HOST,
     messages: [],
   });
-  return typeof given === "string" ? { content: [{ type: "text", text: given }] } : given;
+  return toResult(tool.name, given);
 }
 
 /** There is no run: the model is the client's. */

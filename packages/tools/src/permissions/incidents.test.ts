@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentToolResult, ToolInvocation } from "@gyre/agent";
+import { type AgentToolResult, type ToolInvocation, toResult } from "@gyre/agent";
 import { scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type PermissionOptions, permissions } from "../permissions.ts";
@@ -128,7 +128,7 @@ async function attempt(
       },
       messages: [],
     });
-    return typeof given === "string" ? { content: [{ type: "text", text: given }] } : given;
+    return toResult(tool.name, given);
   };
   try {
     const result = await guard.tool?.(invocation, run);

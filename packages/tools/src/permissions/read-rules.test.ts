@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ToolInvocation } from "@gyre/agent";
+import { type ToolInvocation, toResult } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -65,7 +65,7 @@ async function attempt(name: string, args: Record<string, unknown>): Promise<str
   try {
     const result = await guard.tool?.(invocation, async () => {
       const given = await tool.execute(args, { id: "c1", signal, update() {}, host, messages: [] });
-      return typeof given === "string" ? { content: [{ type: "text", text: given }] } : given;
+      return toResult(name, given);
     });
     return result ? textOf(result) : "";
   } catch (error) {

@@ -1,3 +1,4 @@
+import { toResult } from "@gyre/agent";
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -72,7 +73,7 @@ describe("commands of developers in the sandbox", { tags: "bubblewrap" }, () => 
         },
       );
       if (typeof result === "string") throw new Error("a plain string");
-      expect(modelText(result)).toMatch(/^Exit code 0\./);
+      expect(modelText(toResult("shell", result))).toMatch(/^Exit code 0\./);
     });
   }
 });

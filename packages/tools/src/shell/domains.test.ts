@@ -1,3 +1,4 @@
+import { toResult } from "@gyre/agent";
 import { existsSync, realpathSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -42,18 +43,17 @@ async function shell(command: string, more: Record<string, unknown> = {}): Promi
   const tool = tools.registry.get("shell");
   if (!tool) throw new Error("There is no shell.");
   const { signal } = new AbortController();
-  return modelText(
-    await tool.execute(
-      { command, ...more },
-      {
-        id: "1",
-        signal,
-        update: () => {},
-        messages: [],
-        host: { call: () => Promise.reject(new Error("not here")) },
-      },
-    ),
+  const result = await tool.execute(
+    { command, ...more },
+    {
+      id: "1",
+      signal,
+      update: () => {},
+      messages: [],
+      host: { call: () => Promise.reject(new Error("not here")) },
+    },
   );
+  return modelText(toResult("shell", result));
 }
 
 describe.runIf(existsSync("/usr/bin/curl"))("domains of commands", { tags: "bubblewrap" }, () => {

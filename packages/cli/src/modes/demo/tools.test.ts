@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentToolResult, ToolHost } from "@gyre/agent";
+import { type AgentToolResult, type ToolHost, toResult } from "@gyre/agent";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type DemoTools, openDemoTools } from "./tools.ts";
 
@@ -43,7 +43,7 @@ async function run(name: string, args: Record<string, unknown>): Promise<AgentTo
     messages: [],
   });
   if (result === undefined || typeof result === "string") throw new Error(`No result of ${name}.`);
-  return result;
+  return toResult(name, result);
 }
 
 it("has what it takes to fix a project, and nothing else", () => {

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentTool, AgentToolResult } from "@gyre/agent";
+import { type AgentTool, type AgentToolResult, toResult } from "@gyre/agent";
 import { systemClock } from "@gyre/ai";
 import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -54,9 +54,7 @@ function call(tool: AgentTool, args: Record<string, unknown>): Promise<AgentTool
     host,
     messages: [],
   });
-  return Promise.resolve(result).then((value) =>
-    typeof value === "string" ? { content: [{ type: "text", text: value }] } : value,
-  );
+  return Promise.resolve(result).then((value) => toResult(tool.name, value));
 }
 
 function joinText(result: AgentToolResult): string {

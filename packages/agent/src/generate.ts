@@ -1,0 +1,33 @@
+import type { AnySchema, InferArguments } from "@gyre/ai";
+import { Agent, type AgentOptions } from "./agent.ts";
+import { type AgentEnd, assertSucceeded } from "./answer.ts";
+import type { PromptInput } from "./transcript/input.ts";
+
+/** What is asked of a model once: the options of an agent, and the prompt. */
+export interface GenerateOptions extends AgentOptions {
+  prompt: PromptInput;
+  signal?: AbortSignal;
+}
+
+/**
+ * One answer, without an agent that is kept: its text, or with `output` a typed value. Tools are
+ * run as in every run. Rejects with `RunFailedError` where the model fails, and with `OutputError`
+ * where it gives no value that fits.
+ */
+export function generate(options: GenerateOptions): Promise<AgentEnd>;
+export function generate<S extends AnySchema>(
+  options: GenerateOptions & { output: S },
+): Promise<AgentEnd<InferArguments<S>>>;
+export async function generate({
+  prompt,
+  signal,
+  output,
+  ...options
+}: GenerateOptions & { output?: AnySchema }): Promise<AgentEnd<unknown>> {
+  const run = { ...(signal && { signal }), ...(output && { output }) };
+  const end: AgentEnd<unknown> = await new Agent(options).prompt(prompt, run);
+  assertSucceeded(end);
+  // Where there is none, this throws.
+  void end.output;
+  return end;
+}
