@@ -68,6 +68,8 @@ export class Mirror {
       this.#own = await replace(real, own, besideOwn());
       this.#real = theirs;
     } else {
+      // A command may be about to put another one in its place.
+      if (ours === undefined && !isLast) return "busy";
       const isRefused = accepts && !(await isAccepted(own, accepts));
       if (isRefused) return "refused";
       this.#real = await replace(own, real, besideReal());
