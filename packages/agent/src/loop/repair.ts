@@ -1,4 +1,4 @@
-import type { AssistantMessage, ToolCall } from "@gyre/ai";
+import { type AssistantMessage, errorMessage, type ToolCall } from "@gyre/ai";
 import type { AgentToolResult, Decision, UnfinishedCall } from "../contract/types.ts";
 import { SinkError } from "../run/emitter.ts";
 import type { Run } from "../run/run.ts";
@@ -10,7 +10,13 @@ import {
   SKIPPED_TEXT,
   startCall,
 } from "./tool-calls.ts";
-import { errorResult, notStartedResult, toResult } from "./tool-execution.ts";
+import {
+  errorResult,
+  interruptedResult,
+  notBegunResult,
+  notStartedResult,
+  toResult,
+} from "./tool-execution.ts";
 
 /**
  * Answers calls that have no result: a crash cut the run off (R19), or it waited for a person
@@ -22,7 +28,6 @@ export async function repairTranscript(
 ): Promise<{ waiting: AssistantMessage | undefined; answered: CallResults }> {
   const repair: Repair = { run, publisher: new ResultPublisher(run, true), steered: false };
   let waiting: AssistantMessage | undefined;
-  let thrown: { error: unknown } | undefined;
   for (const { message, calls } of run.history.unanswered()) {
     for (const call of calls) {
       try {
@@ -30,12 +35,12 @@ export async function repairTranscript(
         if (isPending) waiting = message;
       } catch (error) {
         if (error instanceof SinkError) throw error;
-        thrown ??= { error };
+        repair.thrown ??= { error };
         await repair.publisher.answer(call, interruptedResult(call));
       }
     }
   }
-  if (thrown) throw thrown.error;
+  if (repair.thrown) throw repair.thrown.error;
   return { waiting, answered: repair.publisher.toResults(repair.steered) };
 }
 
@@ -44,6 +49,8 @@ interface Repair {
   publisher: ResultPublisher;
   /** A poll among the calls brought steering messages. */
   steered: boolean;
+  /** What a callback threw. */
+  thrown?: { error: unknown };
 }
 
 /** Resolves to true where the call waits for a person. */
@@ -64,17 +71,23 @@ async function answerCall(
   const result =
     resultWithoutRunning(run, message, call, decision, known) ??
     // A decision that comes with the run is newer than what waits in the queue.
-    (decided ? undefined : await skippedResult(repair));
+    (decided ? undefined : await skippedResult(repair, call));
   if (!result) return publisher.publishAll([await startCall(run, call, decision)]);
   await publisher.answer(call, result);
   return false;
 }
 
 /** The result of a call that would run while a steering message waits (R15). */
-async function skippedResult(repair: Repair): Promise<AgentToolResult | undefined> {
+async function skippedResult(repair: Repair, call: ToolCall): Promise<AgentToolResult | undefined> {
   const { run } = repair;
   if (run.config.steering === "after-batch") return undefined;
-  repair.steered ||= await run.poll("steering");
+  try {
+    repair.steered ||= await run.poll("steering");
+  } catch (error) {
+    repair.thrown ??= { error };
+    if (run.canceled) return notStartedResult(run, call);
+    return errorResult(`Tool "${call.name}" was not run: ${errorMessage(error)}`);
+  }
   return repair.steered ? errorResult(SKIPPED_TEXT, "skipped") : undefined;
 }
 
@@ -101,17 +114,4 @@ function resultWithoutRunning(
   const mayStart = decision?.type === "approve" || known === "run";
   if (mayStart || run.findTool(call.name)?.idempotent) return undefined;
   return known ? notBegunResult(call) : interruptedResult(call);
-}
-
-function notBegunResult({ name }: ToolCall): AgentToolResult {
-  const text = `Not started: the run ended before tool "${name}" was started, so it had no effects. Call it again if it is still needed.`;
-  return errorResult(text, "interrupted", "the run ended before it was started");
-}
-
-function interruptedResult(call: ToolCall): AgentToolResult {
-  return errorResult(
-    `Interrupted: the run ended before tool "${call.name}" gave its result. Whether it had effects is not known; look before you call it again.`,
-    "interrupted",
-    "the run ended before it gave its result; its effects are unknown",
-  );
 }

@@ -183,6 +183,23 @@ describe("R19: resuming a transcript", () => {
     expect(model.calls[1]?.messages.at(-1)).toMatchObject({ content: "Later" });
   });
 
+  it("R5: a poll that throws before a call would run leaves it not run, and the run ends with the error", async () => {
+    const { end, recorder } = await play({
+      messages: [user("A"), asked("x1")],
+      prompts: [],
+      tools: [tool("x", () => expect.unreachable(), { idempotent: true })],
+      config: {
+        getSteeringMessages: () => {
+          throw new Error("the queue is gone");
+        },
+      },
+    });
+    expect(end.stop).toBe("error");
+    expect(recorder.only("tool_execution_end")).toEqual([
+      'tool_end x#x1 error "Tool "x" was not run: the queue is gone"',
+    ]);
+  });
+
   it("R15: with after-batch, open calls are run before steering is delivered", async () => {
     const queue = [user("Stop paying")];
     const { recorder } = await play({

@@ -411,6 +411,21 @@ export function notStartedResult(run: Run, { name }: ToolCall): AgentToolResult 
   return stoppedResult(run, `before tool "${name}" was started.`, "before it was started");
 }
 
+/** Of a call that never began before a crash. */
+export function notBegunResult({ name }: ToolCall): AgentToolResult {
+  const text = `Not started: the run ended before tool "${name}" was started, so it had no effects. Call it again if it is still needed.`;
+  return errorResult(text, "interrupted", "the run ended before it was started");
+}
+
+/** Of a call that may have begun before a crash. */
+export function interruptedResult(call: ToolCall): AgentToolResult {
+  return errorResult(
+    `Interrupted: the run ended before tool "${call.name}" gave its result. Whether it had effects is not known; look before you call it again.`,
+    "interrupted",
+    "the run ended before it gave its result; its effects are unknown",
+  );
+}
+
 function stoppedResult(run: Run, text: string, when: string): AgentToolResult {
   const isLimit = run.canceled === "limit";
   const why = isLimit ? "the time limit of the run was reached" : "the user stopped the run";

@@ -584,6 +584,7 @@ function noteAbort(world: World, run: RunRecord | undefined): void {
 export function canGoOnFrom(messages: readonly AgentMessage[]): boolean {
   for (const message of messages.toReversed()) {
     if (message.role !== "assistant") return true;
+    if (message.stopReason === "pause") return true;
     if (message.content.some((block) => block.type === "toolCall")) return true;
     if (!["error", "aborted", "redirected"].includes(message.stopReason)) return false;
   }
