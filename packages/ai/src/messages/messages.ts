@@ -1,3 +1,5 @@
+import type { ApiName, ServiceName } from "../models/names.ts";
+
 /**
  * What a conversation is made of. Plain data: every value here survives
  * `JSON.stringify` and back, and is never changed after it was published.
@@ -328,8 +330,8 @@ export interface Model {
   id: string;
   name: string;
   /** The API format: the key under which `ApiRegistry` finds its provider. */
-  api: string;
-  provider: string;
+  api: ApiName;
+  provider: ServiceName;
   baseUrl?: string;
   reasoning?: boolean;
   /** How much it can be asked to think; a request for another level asks for the next one of these. */
@@ -347,11 +349,8 @@ export interface Model {
   maxTokens?: number;
   headers?: Readonly<Record<string, string>>;
   /** How its service differs from others with this format; takes precedence over the preset. */
-  quirks?: Readonly<Record<string, unknown>>;
+  quirks?: Readonly<import("./quirks.ts").ModelQuirks>;
 }
-
-/** The name of a model: `provider/id`, or a part of it that fits one model. */
-export type ModelName = string;
 
 /** What one request to a model holds. Valid for the call: copy what you keep. */
 export interface Context {

@@ -92,7 +92,7 @@ describe("mergeCatalogFacts", () => {
       provider: "groq",
       contextWindow: 8_000,
       price: { input: 1, output: 2 },
-      quirks: { own: true },
+      quirks: { cacheControl: true },
     },
   ];
 

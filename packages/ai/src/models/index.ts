@@ -1,5 +1,6 @@
 export { catalog, CATALOG_DATE, CATALOG_SOURCES } from "./catalog.ts";
 export * from "./find.ts";
+export * from "./model.ts";
 export * from "./service-models.ts";
 export {
   mergeModels,

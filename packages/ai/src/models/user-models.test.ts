@@ -27,7 +27,7 @@ const whole: Model = {
   contextWindow: 1000,
   maxTokens: 100,
   headers: { "x-team": "a" },
-  quirks: { maxTokensField: "max_tokens", deep: { list: [1] } },
+  quirks: { maxTokensField: "max_tokens", extra: { list: [1] } },
 };
 const service = {
   name: "Acme",
@@ -38,7 +38,7 @@ const service = {
   keyless: true,
   auth: "api-key" as const,
   headers: { "x-team": "b" },
-  quirks: { noDeveloperRole: true },
+  quirks: { systemRole: "system" as const },
 };
 
 describe("parseUserModels", () => {
@@ -90,6 +90,11 @@ describe("parseUserModels", () => {
     ["no address", model({ baseUrl: "acme" }), 'models[0].baseUrl is "acme", but must be an addr'],
     ["another protocol", model({ baseUrl: "file:///x" }), "models[0].baseUrl is"],
     ["a header as a number", model({ headers: { a: 1 } }), "models[0].headers.a is 1, but must"],
+    [
+      "a quirk that there is not",
+      model({ quirks: { nonsense: 1 } }),
+      'models[0].quirks is not as it should be. There is no quirk "nonsense".',
+    ],
     ["quirks as a list", model({ quirks: [] }), "models[0].quirks is [], but must be an object"],
     [
       "another way to send a key",

@@ -7,6 +7,7 @@ import {
   type PriceTier,
   THINKING_LEVELS,
 } from "../messages/messages.ts";
+import { explainQuirks } from "../messages/quirks.ts";
 import { nearNames } from "../schema/near-names.ts";
 import { findService, type ServicePreset, resolveService } from "../providers/services/presets.ts";
 import { redact } from "../common/redact.ts";
@@ -200,6 +201,12 @@ const EFFORTS: Check = (value, path, report) =>
     report,
   );
 
+const QUIRKS: Check = (value, path, report) => {
+  if (!isRecord(value)) return OBJECT(value, path, report);
+  const problem = explainQuirks(value);
+  if (problem !== undefined) report(path, `is not as it should be. ${problem}`);
+};
+
 const RATES = {
   input: DOLLARS,
   output: DOLLARS,
@@ -231,7 +238,7 @@ export const MODEL: Shape<Model> = {
   contextWindow: TOKENS,
   maxTokens: TOKENS,
   headers: HEADERS,
-  quirks: OBJECT,
+  quirks: QUIRKS,
 };
 
 const SERVICE: Shape<UserService> = {
@@ -243,7 +250,7 @@ const SERVICE: Shape<UserService> = {
   keyless: YES_OR_NO,
   auth: checkAmong("bearer", "api-key", "x-api-key", "x-goog-api-key"),
   headers: HEADERS,
-  quirks: OBJECT,
+  quirks: QUIRKS,
 };
 
 /** An object whose every key is allowed and fits; what is wrong goes to `report`. */

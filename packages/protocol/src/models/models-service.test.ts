@@ -27,7 +27,7 @@ const secretModel: Model = {
   provider: "p",
   baseUrl: `https://user:${KEY}@example.test`,
   headers: { authorization: `Bearer ${KEY}` },
-  quirks: { token: KEY },
+  quirks: { extra: { token: KEY } },
   reasoning: true,
   contextWindow: 10,
   price: { input: 1 },

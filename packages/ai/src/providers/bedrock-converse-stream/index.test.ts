@@ -872,7 +872,7 @@ describe("writing", () => {
 
   it("takes a model's family from a quirk where its id does not show it", async () => {
     const id = "arn:aws:bedrock:us-east-1:1234:application-inference-profile/abc";
-    const at = { ...model, id, quirks: { family: "claude", cache: true } };
+    const at = { ...model, id, quirks: { family: "claude", cache: true } } as const;
     const { request } = await ask(WHOLE, { systemPrompt: "S" }, THINKING, at);
     expect(request.body["system"]).toEqual([{ text: "S" }, POINT]);
     expect(request.body["additionalModelRequestFields"]).toEqual({

@@ -1,3 +1,4 @@
+import type { ModelQuirks } from "../../messages/quirks.ts";
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
 import { type Model, THINKING_LEVELS, type ThinkingLevel } from "../../messages/messages.ts";
 import { resolveService } from "../services/presets.ts";
@@ -87,6 +88,6 @@ export function isNewer(model: Model): boolean {
 }
 
 /** How a model differs, as it or else its service says. */
-export function quirk(model: Model, name: string): unknown {
+export function quirk(model: Model, name: keyof ModelQuirks): unknown {
   return model.quirks?.[name] ?? resolveService(model).quirks?.[name];
 }

@@ -6,6 +6,7 @@ import { errorMessage } from "../../common/errors.ts";
 import { isRecord } from "../../common/records.ts";
 import { isRetryable } from "../../messages/failure.ts";
 import { isLocalModel } from "../../messages/local-model.ts";
+import { explainQuirks } from "../../messages/quirks.ts";
 import type { Context, Failure, Model } from "../../messages/messages.ts";
 import type { ApiProvider } from "../../client/registry.ts";
 import { FramingError, type OnPayload, SseDecoder } from "../../stream/sse.ts";
@@ -139,6 +140,10 @@ class Exchange {
         this.#cleanups.push(this.#clock.after(timeoutMs, () => this.#onTimeout(timeoutMs)));
       }
       this.#watchConnection();
+      const { quirks } = this.#model;
+      const problem = quirks && explainQuirks({ ...quirks });
+      if (problem !== undefined)
+        throw new TypeError(`${problem} The model "${this.#model.id}" has it.`);
       const request = await this.#createRequestContext();
       const response = request && (await this.#send(this.#format.writeRequest(request)));
       if (response) await this.#read(response, request);

@@ -19,7 +19,7 @@ import {
   listTypes,
   createPrompt,
 } from "../../testing/fake-service.ts";
-import type { ChatQuirks } from "../services/chat-quirks.ts";
+import type { ChatQuirks } from "../../messages/quirks.ts";
 import { openaiCompletions } from "./index.ts";
 import { formatMessages } from "./request.ts";
 import { SERVICES } from "../services/presets.ts";
@@ -830,9 +830,24 @@ describe("requests", () => {
 });
 
 describe("quirks", () => {
-  it("a model's go before its service's, and unknown ones are nothing", async () => {
+  it("one that there is not is an error before the request", async () => {
+    const quirks = { maxTokenField: "max_tokens" } as never;
+    const stream = await openaiCompletions({ fetch: () => expect.unreachable() }).stream(
+      at("groq", "small-1", { quirks }),
+      { messages: [{ role: "user", content: "Hi", timestamp: 0 }] },
+      { apiKey: "k" },
+    );
+    expect(await stream.result()).toMatchObject({
+      stopReason: "error",
+      errorMessage: expect.stringContaining(
+        'There is no quirk "maxTokenField": did you mean "maxTokensField"?',
+      ),
+    });
+  });
+
+  it("a model's go before its service's", async () => {
     const body = await captureBody(
-      at("groq", "small-1", { quirks: { maxTokensField: "max_tokens", nonsense: true } }),
+      at("groq", "small-1", { quirks: { maxTokensField: "max_tokens" } }),
       {},
       { maxTokens: 5 },
     );

@@ -1,3 +1,4 @@
+import type { ModelQuirks } from "../../messages/quirks.ts";
 import type {
   ResponseCreateParamsStreaming,
   ResponseInputItem,
@@ -283,6 +284,6 @@ function cacheParams(request: RequestContext): Params {
   };
 }
 
-function quirk({ model, service }: RequestContext, name: string): unknown {
+function quirk({ model, service }: RequestContext, name: keyof ModelQuirks): unknown {
   return model.quirks?.[name] ?? service.quirks?.[name];
 }

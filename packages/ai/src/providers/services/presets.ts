@@ -1,5 +1,5 @@
 import type { Model } from "../../messages/messages.ts";
-import type { ChatQuirks } from "./chat-quirks.ts";
+import type { ChatQuirks, ModelQuirks } from "../../messages/quirks.ts";
 
 /**
  * A model service as data: its API format, its address, its key, and how it
@@ -23,7 +23,7 @@ export interface ServicePreset {
   auth?: "bearer" | "api-key" | "x-api-key" | "x-goog-api-key";
   headers?: Readonly<Record<string, string>>;
   /** Named differences from the format; each format documents those that it knows. */
-  quirks?: Readonly<Record<string, unknown>>;
+  quirks?: Readonly<ModelQuirks>;
 }
 
 /** A service whose environment variables have the usual names, unless `more` has others. */
