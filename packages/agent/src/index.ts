@@ -15,6 +15,7 @@ export {
 } from "./context/compaction.ts";
 export { ContextOverflowError } from "./context/compactor.ts";
 export { maxResultTokens } from "./context/long-results.ts";
+export * from "./context/summarize-with.ts";
 export { SinkError } from "./run/emitter.ts";
 export * from "./contract/compaction.ts";
 export { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";

@@ -14,6 +14,8 @@ import {
   logging,
   type Middleware,
   type PromptInput,
+  summarizeWith,
+  type SummaryKind,
   userMessage,
 } from "@gyre/agent";
 import {
@@ -62,7 +64,6 @@ import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import { realPath } from "../settings/project-file.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
-import { createSummarizer, type SummaryKind } from "./summarize.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
@@ -267,10 +268,10 @@ class AgentHarness implements Harness {
         convertMessage: toLlmMessage,
         pinned: () => pinned(guidance, instructions, toolset),
         storeResult: (key, text) => results.store(key, text),
-        summarize: createSummarizer({
-          client: models.client,
-          model: (what) => this.#findSummarizer(what, settings, models),
-          spent: (model, usage) => this.#pay({ purpose: "summaries", model, usage }),
+        summarize: summarizeWith((what) => this.#findSummarizer(what, settings, models), {
+          protocol: models.client,
+          onUsage: (usage, asked) =>
+            this.#pay({ purpose: "summaries", model: modelValue(asked), usage }),
         }),
         beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
       },
