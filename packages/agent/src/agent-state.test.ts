@@ -137,3 +137,59 @@ describe("EventState", () => {
     expect(reads()).toBe(1);
   });
 });
+
+describe("the state of an agent", () => {
+  it("is the same object until something changes, and what was read stays as it was", async () => {
+    const script = scriptedModel([call("x"), "Done"]);
+    const x = tool("x");
+    const agent = new Agent({ model: script.model, protocol: script, tools: [x] });
+    const before = agent.state;
+    expect(agent.state).toBe(before);
+    const seen: AgentState[] = [];
+    agent.subscribe(() => {
+      expect(agent.state).toBe(agent.state);
+      seen.push(agent.state);
+    });
+    await agent.prompt("Hi");
+    expect(before).toMatchObject({ messages: [], isStreaming: false });
+    expect(agent.state).toBe(agent.state);
+    expect(agent.state.messages).toHaveLength(4);
+    agent.setThinkingLevel("high");
+    expect(agent.state).not.toBe(seen.at(-1));
+    // A list is another one only where a message was added.
+    const lists = new Set(seen.map(({ messages }) => messages));
+    expect([...lists].map((list) => list.length)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it("has a version of the streamed message, which grows in place", async () => {
+    const script = scriptedModel([[say("one "), say("two "), say("three")]]);
+    const agent = new Agent({ model: script.model, protocol: script });
+    const versions: number[] = [];
+    agent.subscribe((event) => {
+      if (event.type === "message_update") versions.push(agent.state.streamVersion);
+    });
+    await agent.prompt("Hi");
+    expect(new Set(versions).size).toBe(versions.length);
+    expect(versions).toEqual([...versions].sort((a, b) => a - b));
+  });
+
+  it("is read after each of 100,000 deltas without a copy of the messages", () => {
+    const state = new EventState(Array.from({ length: 1_000 }, () => user("Hi")));
+    const message = asked();
+    const { messages } = state.view();
+    for (let delta = 0; delta < 100_000; delta++) {
+      state.apply({
+        type: "message_update",
+        message,
+        assistantMessageEvent: {
+          type: "text_delta",
+          contentIndex: 0,
+          delta: "x",
+          partial: message,
+        },
+      });
+      if (state.view().messages !== messages) expect.unreachable();
+    }
+    expect(state.view().streamVersion).toBe(100_000);
+  });
+});

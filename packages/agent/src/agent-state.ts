@@ -4,6 +4,24 @@ import type { AgentEvent, AgentMessage, PendingCall } from "./contract/types.ts"
 import { ABORTED_TEXT } from "./loop/failed-message.ts";
 import { isAssistant, isToolResult, listCalls, withResult } from "./transcript/history.ts";
 
+/** What `EventState` holds, as it was at one moment. */
+export interface EventView extends Readonly<
+  Pick<
+    EventState,
+    "isStreaming" | "streamMessage" | "streamVersion" | "pending" | "error" | "usage" | "compaction"
+  >
+> {
+  readonly messages: readonly AgentMessage[];
+  readonly pendingToolCalls: ReadonlySet<string>;
+}
+
+/** `before` where `now` has the same values, so that a view can compare states by identity. */
+export function keepIdentity<T extends object>(before: T | undefined, now: T): T {
+  if (!before) return now;
+  for (const name in now) if (!Object.is(before[name], now[name])) return now;
+  return before;
+}
+
 /**
  * What the events of an agent say about it: the one place where events become state, for an
  * agent and for all that follow one by its events. An event changes the state in place, at a cost
@@ -16,6 +34,8 @@ export class EventState {
   isStreaming = false;
   /** The assistant message that is being streamed. */
   streamMessage: AgentMessage | undefined = undefined;
+  /** Counts what happened to the streamed message, which grows in place. */
+  streamVersion = 0;
   /** Ids of calls that run, or wait for a decision. */
   readonly pendingToolCalls: Set<string> = new Set();
   /** Calls that a suspended run left for a person to decide. */
@@ -30,17 +50,52 @@ export class EventState {
   #calls: readonly ToolCall[] = [];
   #nextCall = 0;
   #lastResult: ToolResultMessage | undefined = undefined;
+  /** Copies of the lists for `view`, and what they are copies of. */
+  #shown: { from: readonly AgentMessage[]; messages: readonly AgentMessage[] } | undefined;
+  #shownCalls: ReadonlySet<string> = new Set();
 
   constructor(messages: AgentMessage[] = []) {
     this.messages = messages;
   }
 
+  /**
+   * The state as it is now, in lists that stay as they are: the same lists as before where
+   * nothing was added, so that a view can compare by identity. Costs the same for any transcript,
+   * except once after each new message.
+   */
+  view(): EventView {
+    const { messages, isStreaming, streamMessage, streamVersion, pending, error, usage } = this;
+    const isSame =
+      this.#shown?.from === messages && this.#shown.messages.length === messages.length;
+    if (!isSame) this.#shown = { from: messages, messages: [...messages] };
+    const calls = this.pendingToolCalls;
+    if (
+      calls.size !== this.#shownCalls.size ||
+      [...calls].some((id) => !this.#shownCalls.has(id))
+    ) {
+      this.#shownCalls = new Set(calls);
+    }
+    return {
+      messages: this.#shown?.messages ?? [],
+      isStreaming,
+      streamMessage,
+      streamVersion,
+      pendingToolCalls: this.#shownCalls,
+      pending,
+      error,
+      usage,
+      compaction: this.compaction,
+    };
+  }
+
   apply(event: AgentEvent): void {
     switch (event.type) {
       case "message_update":
+        this.streamVersion++;
         this.streamMessage = event.message;
         break;
       case "message_start":
+        this.streamVersion++;
         this.streamMessage = isAssistant(event.message) ? event.message : undefined;
         break;
       case "message_end":

@@ -66,6 +66,7 @@ describe("a new agent", () => {
       messages: [],
       isStreaming: false,
       streamMessage: undefined,
+      streamVersion: 0,
       pendingToolCalls: new Set(),
       pending: [],
       error: undefined,

@@ -20,7 +20,7 @@ import {
 } from "@gyre/ai";
 import { type AgentEnd, assertSucceeded, withAnswer } from "./answer.ts";
 import { ContextMemory } from "./context/memory.ts";
-import { EventState } from "./agent-state.ts";
+import { EventState, type EventView, keepIdentity } from "./agent-state.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
@@ -61,16 +61,17 @@ import type {
 /** The run no longer waits for a listener that has not settled by then. */
 export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
 
-/** What an agent is right now. Lists are live: copy what you keep. */
-export interface AgentState extends Readonly<
-  Pick<EventState, "isStreaming" | "streamMessage" | "pending" | "error" | "usage" | "compaction">
-> {
+/**
+ * What an agent is at one moment. It does not change: `agent.state` is another object once
+ * something has changed, and the same one until then. Of its parts only `streamMessage` grows in
+ * place; `streamVersion` changes with it.
+ */
+export interface AgentState extends EventView {
   readonly systemPrompt: string;
+  /** Nothing until a model that was given by its name has been looked up. */
   readonly model: Model | undefined;
   readonly thinkingLevel: ThinkingLevel;
   readonly tools: readonly AgentTool[];
-  readonly messages: readonly AgentMessage[];
-  readonly pendingToolCalls: ReadonlySet<string>;
 }
 
 /** The turns of a run of an `Agent` that has no other limit (R23). */
@@ -258,6 +259,7 @@ export class Agent {
   #tools: readonly AgentTool[];
   /** What the events have made of the agent so far. */
   readonly #state: EventState;
+  #lastState: AgentState | undefined;
   /** How the service of a model counts tokens, as learned from the last run. */
   #lastCalibration: { model: Model; calibration: TokenCalibration } | undefined;
   /** What earlier runs have computed of the messages; only where the context is compacted. */
@@ -297,16 +299,15 @@ export class Agent {
   }
 
   get state(): AgentState {
-    const fromEvents: Omit<AgentState, "systemPrompt" | "model" | "thinkingLevel" | "tools"> =
-      this.#state;
-    return {
-      ...fromEvents,
+    this.#lastState = keepIdentity(this.#lastState, {
+      ...this.#state.view(),
       systemPrompt: this.#systemPrompt,
       model: typeof this.#model === "string" ? undefined : this.#model,
       thinkingLevel: this.#thinkingLevel,
       tools: this.#tools,
       isStreaming: this.isRunning,
-    };
+    });
+    return this.#lastState;
   }
 
   get isRunning(): boolean {

@@ -1,7 +1,7 @@
 export * from "./agent.ts";
 export * from "./answer.ts";
 export * from "./generate.ts";
-export { EventState } from "./agent-state.ts";
+export { EventState, type EventView, keepIdentity } from "./agent-state.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export { toResult } from "./loop/tool-execution.ts";

@@ -1,5 +1,5 @@
 import type {
-  AgentEndEvent,
+  AgentEnd,
   AgentListener,
   AgentMessage,
   AgentTool,
@@ -8,6 +8,7 @@ import type {
   QueuedMessage,
   QueueMode,
   QueueName,
+  RunOverrides,
 } from "@gyre/agent";
 import { type ThinkingLevel, isRecord } from "@gyre/ai";
 import {
@@ -34,10 +35,10 @@ type ImageOptions = Pick<PromptOptions, "images">;
  * Options of a prompt. There is no `signal`: a session has many clients, and an abort that arrives
  * late would end the run of another client. Use `abort()`.
  */
-export type RemotePromptOptions = Omit<PromptOptions, "signal">;
+export type RemotePromptOptions = Omit<PromptOptions, "signal" | keyof RunOverrides>;
 
 /** As for a prompt: without a `signal`. */
-export type RemoteContinueOptions = Omit<ContinueOptions, "signal">;
+export type RemoteContinueOptions = Pick<ContinueOptions, "decisions">;
 
 async function requestList(
   wire: RemoteServer,
@@ -158,12 +159,9 @@ export class RemoteAgent {
    * meanwhile. Rejects while a run goes on, unless `whileRunning` asks to queue the prompt: then it
    * settles when the prompt is queued, with undefined.
    */
-  prompt(text: string, options?: ImageOptions): Promise<AgentEndEvent>;
-  prompt(text: string, options: RemotePromptOptions): Promise<AgentEndEvent | undefined>;
-  async prompt(
-    text: string,
-    options: RemotePromptOptions = {},
-  ): Promise<AgentEndEvent | undefined> {
+  prompt(text: string, options?: ImageOptions): Promise<AgentEnd>;
+  prompt(text: string, options: RemotePromptOptions): Promise<AgentEnd | undefined>;
+  async prompt(text: string, options: RemotePromptOptions = {}): Promise<AgentEnd | undefined> {
     const { whileRunning } = options;
     try {
       return await this.#session.run("prompt", toPromptPayload(text, options));
@@ -177,12 +175,12 @@ export class RemoteAgent {
   }
 
   /** Continues from the transcript as it is, with answers to pending calls first. */
-  continue({ decisions }: RemoteContinueOptions = {}): Promise<AgentEndEvent> {
+  continue({ decisions }: RemoteContinueOptions = {}): Promise<AgentEnd> {
     return decisions ? this.approve(decisions) : this.#session.run("continue", {});
   }
 
   /** Decides on pending calls, and continues. Calls without a decision stay pending. */
-  approve(decisions: NonNullable<ContinueOptions["decisions"]>): Promise<AgentEndEvent> {
+  approve(decisions: NonNullable<ContinueOptions["decisions"]>): Promise<AgentEnd> {
     return this.#session.run("approve", { decisions });
   }
 

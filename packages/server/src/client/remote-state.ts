@@ -3,6 +3,7 @@ import {
   type AgentMessage,
   type AgentState,
   EventState,
+  keepIdentity,
   type PendingCall,
   type QueueMode,
 } from "@gyre/agent";
@@ -15,7 +16,7 @@ export interface RemoteTool {
   readonly description: string;
 }
 
-/** The state of a session's agent after the events so far. Lists are live. */
+/** The state of a session's agent after the events so far; another object once it has changed. */
 export interface RemoteState extends Omit<AgentState, "model" | "tools" | "compaction"> {
   readonly model: Pick<Model, "provider" | "id"> | undefined;
   readonly tools: readonly RemoteTool[];
@@ -37,10 +38,13 @@ export class RemoteStateMirror {
   #settings: Settings = readSettings({});
   #omitted = 0;
   #state = new EventState();
+  #lastState: RemoteState | undefined;
 
   get state(): RemoteState {
-    const { compaction: _, ...state } = this.#state;
-    return { ...this.#settings, ...state, omitted: this.#omitted };
+    const { compaction: _, ...state } = this.#state.view();
+    const now = { ...this.#settings, ...state, omitted: this.#omitted };
+    this.#lastState = keepIdentity(this.#lastState, now);
+    return this.#lastState;
   }
 
   /** Loads a snapshot; `streamMessage` is the partial message. */

@@ -1,5 +1,11 @@
 import { isRecord } from "@gyre/ai";
-import type { AgentEndEvent, AgentEvent, AgentListener, AgentMessage } from "@gyre/agent";
+import {
+  type AgentEnd,
+  type AgentEvent,
+  type AgentListener,
+  type AgentMessage,
+  withAnswer,
+} from "@gyre/agent";
 import { type Envelope, type Payload, ProtocolError, type WireClientApi } from "@gyre/protocol";
 import type { ReaderState } from "../events/wire-event.ts";
 import { WireEventReader } from "../events/wire-event-reader.ts";
@@ -94,7 +100,7 @@ export class SessionFollower {
   }
 
   /** Requests a run, and settles with its end. */
-  run(type: string, payload: Payload): Promise<AgentEndEvent> {
+  run(type: string, payload: Payload): Promise<AgentEnd> {
     if (this.#end) return Promise.reject(this.#end);
     const begun = this.ask(type, payload).then(({ seq, isOver }) => {
       return isOver === true || typeof seq !== "number" ? "over" : seq;
@@ -102,7 +108,7 @@ export class SessionFollower {
     const end = this.#runs.wait(begun);
     const look = (): void => this.#settleWaiting();
     end.then(look, look);
-    return end;
+    return end.then((event) => withAnswer(event, () => undefined));
   }
 
   subscribe(listener: AgentListener): () => void {

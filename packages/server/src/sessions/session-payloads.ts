@@ -71,11 +71,20 @@ export function parseDecisions(
 
 function parseDecision(id: string, value: unknown): Decision {
   if (!isRecord(value)) throw invalidRequest(`The decision on "${id}" is an object with a "type".`);
-  const { type, fingerprint, reason, result } = value;
+  const { type, fingerprint, args, reason, result } = value;
   const why = typeof reason === "string" ? { reason } : {};
   switch (type) {
     case "approve":
-      return { type, ...(typeof fingerprint === "string" && { fingerprint }) };
+      if (args !== undefined && !isRecord(args)) {
+        throw invalidRequest(
+          `"args" of the decision on "${id}" is an object: what the tool is run with.`,
+        );
+      }
+      return {
+        type,
+        ...(typeof fingerprint === "string" && { fingerprint }),
+        ...(args && { args }),
+      };
     case "deny":
     case "wait":
       return { type, ...why };
