@@ -449,7 +449,7 @@ export class Agent {
    * then it resolves at once, to nothing.
    */
   prompt(input: PromptInput, options?: RunOptions): Promise<AgentEnd>;
-  prompt<S extends AnySchema>(
+  prompt<const S extends AnySchema>(
     input: PromptInput,
     options: RunOptions & { output: S },
   ): Promise<AgentEnd<InferArguments<S>>>;
@@ -476,7 +476,7 @@ export class Agent {
 
   /** `prompt()` as an iterable; with `output`, the answer is typed and validated. */
   run(input: PromptInput, options?: RunOptions): AgentRun;
-  run<S extends AnySchema>(
+  run<const S extends AnySchema>(
     input: PromptInput,
     options: RunOptions & { output: S },
   ): AgentRun<InferArguments<S>>;
@@ -487,7 +487,7 @@ export class Agent {
 
   /** `continue()` as an iterable; with `output`, the answer is typed and validated. */
   continueRun(options?: ContinueOptions): AgentRun;
-  continueRun<S extends AnySchema>(
+  continueRun<const S extends AnySchema>(
     options: ContinueOptions & { output: S },
   ): AgentRun<InferArguments<S>>;
   continueRun(options: ContinueOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
@@ -499,7 +499,7 @@ export class Agent {
    * decisions on pending calls (R27), a recorded result, or an error (R19).
    */
   continue(options?: ContinueOptions): Promise<AgentEnd>;
-  continue<S extends AnySchema>(
+  continue<const S extends AnySchema>(
     options: ContinueOptions & { output: S },
   ): Promise<AgentEnd<InferArguments<S>>>;
   async continue(

@@ -363,6 +363,22 @@ describe("generate", () => {
     expect(end.output).toEqual({ city: "Bern" });
   });
 
+  it("works the type out of a plain JSON Schema too", async () => {
+    const script = scriptedModel(['{"mood":"good"}']);
+    const { output } = await generate({
+      model: script.model,
+      protocol: script,
+      prompt: "Well?",
+      output: {
+        type: "object",
+        properties: { mood: { enum: ["good", "bad"] } },
+        required: ["mood"],
+      },
+    });
+    expectTypeOf(output).toEqualTypeOf<{ mood: "good" | "bad" }>();
+    expect(output.mood).toBe("good");
+  });
+
   it("rejects where the model fails, and where no value fits", async () => {
     const failing = scriptedModel(() => fail("no such key", { kind: "auth", status: 401 }));
     await expect(

@@ -15,7 +15,7 @@ export interface GenerateOptions extends AgentOptions {
  * where it gives no value that fits.
  */
 export function generate(options: GenerateOptions): Promise<AgentEnd>;
-export function generate<S extends AnySchema>(
+export function generate<const S extends AnySchema>(
   options: GenerateOptions & { output: S },
 ): Promise<AgentEnd<InferArguments<S>>>;
 export async function generate({
