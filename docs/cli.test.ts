@@ -22,7 +22,7 @@ import {
   scriptedService,
 } from "../packages/cli/src/testing/scripted-service.ts";
 import { ENTRY_TYPES } from "../packages/sessions/src/format/line.ts";
-import { compile, type Fence, readFences, pages, root, readSnippets } from "./snippets.ts";
+import { compile, readAnswers, readFences, pages, root, readSnippets } from "./snippets.ts";
 
 /** A program that takes longer is ended. */
 const PROGRAM_MS = 100_000;
@@ -77,18 +77,10 @@ function readBlocks(page: string, name: string): Block[] {
       where: `${name}:${line}`,
       script: body,
       output,
-      answers: answersTo(page, fence),
+      answers: readAnswers(page, fence),
       needs,
     };
   });
-}
-
-/** What the service says, in a comment before a block. */
-function answersTo(page: string, { line }: Fence): Answer[] {
-  const before = page.split("\n").slice(0, line - 1);
-  const [, answers = "[]"] =
-    /<!-- answers: ((?:(?!-->)[\s\S])*)-->\n?$/.exec(before.join("\n")) ?? [];
-  return JSON.parse(answers) as Answer[];
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -436,7 +428,7 @@ describe("docs/rpc.md", () => {
     const conversation = readFences(page()).find(({ note }) => note === "conversation");
     if (!conversation) throw new Error("There is no conversation.");
     await withPlace(async (place) => {
-      place.service.play(answersTo(page(), conversation));
+      place.service.play(readAnswers(page(), conversation));
       const child = place.start("gyre", ["rpc"]);
       const frames = new Frames(child.stdout);
       const code = new Promise((settle) => child.once("close", settle));
@@ -469,7 +461,7 @@ describe("docs/rpc.md", () => {
         const { problems, programs } = await compile([client], folder);
         expect(problems).toEqual([]);
         await withPlace(async (place) => {
-          place.service.play(answersTo(page(), fence));
+          place.service.play(readAnswers(page(), fence));
           expect(await place.run(process.execPath, [programs.get(client) ?? ""])).toBe(
             client.output,
           );

@@ -85,6 +85,13 @@ describe("a page that is wrong is found", () => {
     expect(problems[0]).toContain(words);
   });
 
+  it("a service that is not asked as often as the page says", async () => {
+    const [snippet] = page(`console.log("one");`, "one\n");
+    if (!snippet) throw new Error("There is no program.");
+    const problems = await runSnippets([{ ...snippet, answers: [{ say: "Two." }] }], "not-asked");
+    expect(problems).toEqual(["page.md:3 asked 0 times, and has 1 answers"]);
+  });
+
   it("and one that is right is not", async () => {
     expect(await runSnippets(page(`console.log("one");`, "one\n"), "right")).toEqual([]);
   });

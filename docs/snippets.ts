@@ -3,6 +3,7 @@ import { dirname, join, relative, sep } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import { type Answer, scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
 import { run } from "../scripts/shared/command.mjs";
 
 /** The folder of the repository. */
@@ -23,6 +24,8 @@ export interface Snippet {
   readonly output: string;
   /** Why it is type-checked and not run. */
   readonly notRun?: string;
+  /** What the model service answers, one a request: such a program has a key and asks for it by HTTP. */
+  readonly answers: readonly Answer[];
 }
 
 export interface Fence {
@@ -47,7 +50,8 @@ export function readFences(page: string): Fence[] {
 export function readSnippets(page: string, name: string): Snippet[] {
   if (name.startsWith(REFERENCE)) return [];
   const fences = readFences(page);
-  return fences.flatMap(({ language, note, body, line }, index) => {
+  return fences.flatMap((fence, index) => {
+    const { language, note, body, line } = fence;
     if (language !== "ts") return [];
     const next = fences[index + 1];
     const notRun = /^no-run\s*(.*)$/.exec(note)?.[1];
@@ -55,9 +59,18 @@ export function readSnippets(page: string, name: string): Snippet[] {
       place: `${name}:${line}`,
       code: body,
       output: next?.language === "text" ? next.body : "",
+      answers: readAnswers(page, fence),
       ...(notRun !== undefined && { notRun }),
     };
   });
+}
+
+/** What the model service says, in a comment before a block. */
+export function readAnswers(page: string, { line }: Fence): Answer[] {
+  const before = page.split("\n").slice(0, line - 1);
+  const [, answers = "[]"] =
+    /<!-- answers: ((?:(?!-->)[\s\S])*)-->\n?$/.exec(before.join("\n")) ?? [];
+  return JSON.parse(answers) as Answer[];
 }
 
 /** Every page of the repository, by its path from the root. */
@@ -147,18 +160,43 @@ async function compileGroup(
 
 /** Runs a compiled snippet and says what is wrong with what it did; nothing if all is well. */
 export async function findProblem(snippet: Snippet, program: string): Promise<string | undefined> {
-  const { code, stdout, stderr } = await runInWorker(program);
+  const { place, answers } = snippet;
+  if (answers.length === 0) return compareOutput(snippet, await runInWorker(program, {}));
+  const service = await scriptedService(answers);
+  try {
+    const env = {
+      ANTHROPIC_API_KEY: "sk-ant-for-the-pages-alone",
+      ANTHROPIC_BASE_URL: service.url,
+      VLLM_BASE_URL: `${service.url}/v1`,
+      LITELLM_BASE_URL: `${service.url}/v1`,
+    };
+    const problem = compareOutput(snippet, await runInWorker(program, env));
+    const asked = service.requests.length;
+    if (problem !== undefined || asked === answers.length) return problem;
+    return `${place} asked ${asked} times, and has ${answers.length} answers`;
+  } finally {
+    await service.close();
+  }
+}
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function compareOutput(snippet: Snippet, { code, stdout, stderr }: Ended): string | undefined {
   if (code !== 0) return `${snippet.place} ended with ${code}:\n${stderr}`;
   if (stderr !== "") return `${snippet.place} wrote to stderr:\n${stderr}`;
-  if (stdout === snippet.output) return undefined;
+  // What is written without a line break at its end is shown with one.
+  const ended = stdout === "" || stdout.endsWith("\n") ? stdout : `${stdout}\n`;
+  if (ended === snippet.output) return undefined;
   return `${snippet.place} printed\n${stdout}and the page says\n${snippet.output}`;
 }
 
 /** A thread has a program's own modules and output, and starts in half the time of a process. */
-async function runInWorker(
-  program: string,
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const worker = new Worker(program, { stdout: true, stderr: true, execArgv: [], env: {} });
+async function runInWorker(program: string, env: Record<string, string>): Promise<Ended> {
+  const worker = new Worker(program, { stdout: true, stderr: true, execArgv: [], env });
   const tooLong = setTimeout(() => void worker.terminate(), PROGRAM_MS);
   let thrown = "";
   worker.on("error", (error) => (thrown = String(error)));
