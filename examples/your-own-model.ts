@@ -37,10 +37,7 @@ function lastText(messages: readonly Message[]): string {
 }
 
 const agent = new Agent({ streamFn: stream, model: parrot });
-agent.subscribe((event) => {
-  if (event.type !== "message_update") return;
-  const { assistantMessageEvent: update } = event;
-  if (update.type === "text_delta") console.log(`+ ${update.delta.trim()}`);
-});
-const end = await agent.prompt("Pretty Polly Parrot");
+const run = agent.run("Pretty Polly Parrot");
+for await (const text of run.textStream) console.log(`+ ${text.trim()}`);
+const end = await run.result();
 console.log(end.stop, end.usage.totalTokens, "tokens");
