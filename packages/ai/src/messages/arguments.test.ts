@@ -555,3 +555,33 @@ describe("random schemas, and values that fit them", () => {
     );
   });
 });
+
+describe("a schema that is made to keep us busy", () => {
+  it("ends on defaults behind exponentially many references", () => {
+    const $defs: Record<string, object> = { a16: { properties: { d: { default: 1 } } } };
+    for (let at = 0; at < 16; at++) {
+      $defs[`a${at}`] = {
+        allOf: Array.from({ length: 10 }, () => ({ $ref: `#/$defs/a${at + 1}` })),
+      };
+    }
+    const parameters = {
+      type: "object",
+      properties: { x: { $ref: "#/$defs/a0" } },
+      $defs,
+    } as const;
+    expect(validateToolArguments({ name: "t", parameters }, { x: {} })).toEqual({
+      ok: false,
+      error: 'Cannot check the arguments of tool "t": it takes too long',
+    });
+  });
+
+  it("ends on a long list that many branches refer to", () => {
+    const $defs = { long: { enum: Array.from({ length: 100_000 }, (_, at) => `v${at}`) } };
+    const anyOf = Array.from({ length: 10_000 }, () => ({ $ref: "#/$defs/long" }));
+    const parameters = { type: "object", properties: { x: { anyOf } }, $defs } as const;
+    expect(validateToolArguments({ name: "t", parameters }, { x: "w" })).toEqual({
+      ok: false,
+      error: 'Cannot check the arguments of tool "t": it takes too long',
+    });
+  });
+});

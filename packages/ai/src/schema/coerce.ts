@@ -16,6 +16,8 @@ import type { JsonSchema } from "./schema.ts";
 const MAX_DEPTH = 32;
 /** Values looked at for one call: nested unions try every branch on every level. */
 const MAX_VISITS = 100_000;
+/** To fill in one value, compared with the check of a keyword: references are resolved. */
+const FILL_WORK = 100;
 
 /**
  * What a model meant, where it wrote the right thing in the wrong type: `"42"` for
@@ -203,6 +205,7 @@ function fill(
   depth: number,
 ): unknown {
   if (!isRecord(schema) || depth > MAX_DEPTH) return value;
+  validator.spend(FILL_WORK);
   let filled = value;
   if (Array.isArray(filled)) filled = fillItems(validator, schema, filled, depth);
   else if (isRecord(filled)) filled = fillProperties(validator, schema, filled, depth);
@@ -236,7 +239,9 @@ function fillProperties(
   depth: number,
 ): JsonSchema {
   let copy: Record<string, unknown> | undefined;
-  for (const [key, part] of Object.entries(toMap(schema["properties"]))) {
+  const properties = Object.entries(toMap(schema["properties"]));
+  validator.spend(properties.length);
+  for (const [key, part] of properties) {
     const filled = has(value, key)
       ? fill(validator, part, value[key], depth + 1)
       : findDefault(validator, part);

@@ -17,6 +17,8 @@ export interface JsonSchemaValidator {
   readonly remoteRef: string | undefined;
   /** Resets the count of work. Called once for each value from outside. */
   begin(): void;
+  /** Counts work. Throws where there is too much of it. */
+  spend(amount: number): void;
   /** Whether `value` fits `schema`, which is the root or a part of it. */
   fits(schema: unknown, value: unknown): boolean;
   /** All that is wrong with `value`; empty if it fits the root. */
@@ -38,6 +40,8 @@ export interface Problem {
 const MAX_REF_DEPTH = 400;
 /** `$ref`s followed for one value: a recursive union can ask for exponentially many. */
 const MAX_REF_VISITS = 1_000_000;
+/** Keywords looked at for one value, with all that they list: a union can be tried again and again. */
+const MAX_WORK = 20_000_000;
 /** Values of an `enum`, or names of properties, listed in one problem. */
 const MAX_LISTED = 12;
 
@@ -64,7 +68,12 @@ type Check = (value: unknown, at: Report | undefined) => boolean;
 export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   const checks = new Map<object, Check>();
   const { bases, named, hasDefaults, isPartial } = indexSchema(root);
-  const work = { depth: 0, visits: 0 };
+  const work = { depth: 0, visits: 0, spent: 0 };
+
+  function spend(amount: number): void {
+    work.spent += amount;
+    if (work.spent > MAX_WORK) throw new RangeError("it takes too long");
+  }
 
   function createCheck(schema: unknown): Check {
     if (schema === true) return () => true;
@@ -90,7 +99,9 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       ...objectChecks(schema, createCheck),
       ...combinedChecks(schema),
     ];
+    const cost = countWork(schema);
     return (value, at) => {
+      spend(cost);
       // Of a value of the wrong type there is no more to say.
       if (type !== undefined && !type(value, at)) return false;
       let ok = true;
@@ -224,7 +235,9 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     if (types.length > 0) return joinOr(types);
     if (typeof schema["$ref"] === "string") return describe(resolveTarget(schema), depth + 1);
     const union = [...toList(schema["anyOf"]), ...toList(schema["oneOf"])];
-    if (union.length > 0) return joinOr(union.map((one) => describe(one, depth + 1)));
+    if (union.length > 0) {
+      return joinOr(union.slice(0, MAX_LISTED).map((one) => describe(one, depth + 1)));
+    }
     return "properties" in schema || "required" in schema ? "object" : "another value";
   }
 
@@ -237,7 +250,9 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     isPartial,
     begin: () => {
       work.visits = 0;
+      work.spent = 0;
     },
+    spend,
     fits: (schema, value) => (schema === root ? whole : createCheck(schema))(value, undefined),
     problems: (value) => {
       const problems: Problem[] = [];
@@ -247,6 +262,15 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     target: resolveTarget,
     remoteRef,
   };
+}
+
+/** How much there is to look at in a schema itself. */
+function countWork(schema: JsonSchema): number {
+  const sizes = Object.values(schema).map((value) => {
+    if (Array.isArray(value)) return value.length;
+    return isRecord(value) ? Object.keys(value).length : 0;
+  });
+  return sizes.reduce((sum, size) => sum + size, 1);
 }
 
 function typeCheck(schema: JsonSchema): Check | undefined {

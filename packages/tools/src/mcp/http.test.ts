@@ -22,6 +22,8 @@ class Service {
   isEndless = false;
   errorBytes = 0;
   type: string | undefined;
+  /** Where it redirects to: the status and the address. */
+  redirect: { status: number; location: string } | undefined;
   readonly #server: Server;
 
   constructor() {
@@ -51,6 +53,10 @@ class Service {
     const given = request.headers["mcp-session-id"];
     if (this.type !== undefined) {
       return void response.writeHead(200, { "content-type": this.type }).end("x");
+    }
+    if (this.redirect) {
+      const { status, location } = this.redirect;
+      return void response.writeHead(status, { location }).end();
     }
     if (this.status !== 200) {
       response.writeHead(this.status);
@@ -155,6 +161,22 @@ describe("a server over streamable HTTP", () => {
     await web.close();
     expect(service.seen.at(-1)?.method).toBe("DELETE");
   });
+
+  it.each([301, 302, 307, 308])(
+    "gives nothing away to another one that it redirects to with %i",
+    async (status) => {
+      const other = new Service();
+      try {
+        service.redirect = { status, location: await other.listen() };
+        const web = connect({ headers: { "X-Api-Key": "s3cret" } });
+        const problem = await web.tools().then(String, String);
+        expect(other.seen.map(({ headers }) => headers["x-api-key"])).toEqual([]);
+        expect(problem).toContain(`cannot be used: it answered ${status}`);
+      } finally {
+        await other.close();
+      }
+    },
+  );
 
   it("reports progress in a stream", async () => {
     const { content, progress } = await call(connect(), "stream");
