@@ -75,16 +75,16 @@ function parseDecision(id: string, value: unknown): Decision {
   const why = typeof reason === "string" ? { reason } : {};
   switch (type) {
     case "approve":
+      // Left out, either of them would have something else approved.
+      if (fingerprint !== undefined && typeof fingerprint !== "string") {
+        throw invalidRequest(`"fingerprint" of the decision on "${id}" is a text.`);
+      }
       if (args !== undefined && !isRecord(args)) {
         throw invalidRequest(
           `"args" of the decision on "${id}" is an object: what the tool is run with.`,
         );
       }
-      return {
-        type,
-        ...(typeof fingerprint === "string" && { fingerprint }),
-        ...(args && { args }),
-      };
+      return { type, ...(fingerprint !== undefined && { fingerprint }), ...(args && { args }) };
     case "deny":
     case "wait":
       return { type, ...why };

@@ -322,6 +322,28 @@ describe("commands of a session", () => {
     expect(withoutPartials(rebuilt(client.events(id))).length).toBeGreaterThan(0);
   });
 
+  it("approve {args}: the call runs with what was approved, and with nothing else", async () => {
+    const { client } = serve({
+      script: [[call("asks", { path: "all" }, "c1")], "Done"],
+      tools: [tool("asks")],
+    });
+    const id = await client.create();
+    await client.ask("prompt", { text: "Go" }, id);
+    await client.next(ends);
+    const approve = (decision: object): Promise<unknown> =>
+      refused(
+        client.request("approve", { decisions: { c1: { type: "approve", ...decision } } }, id),
+      );
+    expect(await approve({ args: ["one"] })).toBe("invalid_request");
+    expect(await approve({ args: null })).toBe("invalid_request");
+    expect(await approve({ fingerprint: 1 })).toBe("invalid_request");
+    const from = client.frames.length;
+    expect(await approve({ args: { path: "one" } })).toBe("ack");
+    await client.next(ends, from);
+    const [end] = client.events(id).filter(({ type }) => type === "tool_execution_end");
+    expect(JSON.stringify(end?.payload)).toContain('{\\"path\\":\\"one\\"}');
+  });
+
   it("session_update {model, thinkingLevel, systemPrompt, tools, modes}", async () => {
     const { client, host } = serve({ tools: [tool("a"), tool("b")] });
     const id = await client.create();
