@@ -557,6 +557,88 @@ describe("an approval that comes later", () => {
     expect(runs).toEqual(["secret"]);
   });
 
+  it("of changed arguments is of these alone, and rules hold for them", async () => {
+    const ran: string[] = [];
+    const tool: GuardedTool = {
+      ...defineTool({
+        name: "shell",
+        description: "Runs.",
+        parameters: {
+          type: "object",
+          properties: { command: { type: "string" } },
+          required: ["command"],
+        } as const,
+        execute({ command }) {
+          ran.push(command);
+          return "done";
+        },
+      }),
+      access: ({ command }) => ({
+        kind: "run",
+        targets: [String(command)],
+        summary: `Run ${String(command)}`,
+      }),
+    };
+    const model = scriptedModel([call("shell", { command: "ls" }, "c1"), "Done", "Done"]);
+    const agent = new Agent({
+      protocol: model,
+      model: model.model,
+      tools: [tool],
+      middleware: [permissions({ sandboxed: true, rules: { deny: ["shell(rm *)"] } })],
+    });
+    await agent.prompt("Go");
+    const [asked] = agent.state.pending;
+    const approve = async (more: object): Promise<string> =>
+      (await agent.continue({ decisions: { c1: { type: "approve", ...more } } })).stop;
+    const args = { command: "id" };
+    // Neither the fingerprint of the question nor none at all is one of these arguments.
+    expect(await approve({ args, fingerprint: asked?.fingerprint })).toBe("suspended");
+    const [changed] = agent.state.pending;
+    expect(changed?.access?.["summary"]).toBe("Run id");
+    expect(changed?.fingerprint).not.toBe(asked?.fingerprint);
+    // An approval of the changed ones does not run the call as it was, nor others.
+    expect(await approve({ fingerprint: changed?.fingerprint })).toBe("suspended");
+    expect(await approve({ args: { command: "w" }, fingerprint: changed?.fingerprint })).toBe(
+      "suspended",
+    );
+    expect(ran).toEqual([]);
+    expect(await approve({ args, fingerprint: changed?.fingerprint })).toBe("done");
+    expect(ran).toEqual(["id"]);
+    await expect(approve({ args })).rejects.toThrow('No call "c1" waits');
+  });
+
+  it.each([
+    ["that a rule forbids", { command: "rm x" }, "forbids it"],
+    ["that do not fit", { command: 1, x: [] }, "Invalid arguments"],
+  ])("of changed arguments %s runs nothing", async (_what, args, why) => {
+    const tool: GuardedTool = {
+      ...defineTool({
+        name: "shell",
+        description: "Runs.",
+        parameters: {
+          type: "object",
+          properties: { command: { type: "string" } },
+          required: ["command"],
+          additionalProperties: false,
+        } as const,
+        execute: () => "ran",
+      }),
+      access: ({ command }) => ({ kind: "run", targets: [String(command)], summary: "Run" }),
+    };
+    const model = scriptedModel([call("shell", { command: "ls" }, "c1"), "Done"]);
+    const agent = new Agent({
+      protocol: model,
+      model: model.model,
+      tools: [tool],
+      middleware: [permissions({ sandboxed: true, rules: { deny: ["shell(rm *)"] } })],
+    });
+    await agent.prompt("Go");
+    await agent.continue({ decisions: { c1: { type: "approve", args } } });
+    const [result] = agent.state.messages.filter(({ role }) => role === "toolResult");
+    expect(JSON.stringify(result)).toContain(why);
+    expect(JSON.stringify(result)).not.toContain('"ran"');
+  });
+
   it("does not hold for what the tool calls in its turn", async () => {
     const guard = permissions({ sandboxed: true });
     const more = { parentId: "c0", decision: { type: "approve" } } as const;
