@@ -467,7 +467,7 @@ describe("the report of a call that is denied as no person can be asked", () => 
     ["what leaves the sandbox", shell("ls", { unsandboxed: true }), {}],
     ["a command that no rule can stand for", shell("ls; id"), {}],
     ["advice against it", shell("ls"), { advice: () => ({ effect: "ask", reason: "Hm." }) }],
-    ["a name that no rule can have", createTool("a b"), {}],
+    ["a name that no rule can have", { ...createTool("a"), name: "a b" }, {}],
   ])("is no rule for %s", async (_, tool, options) => {
     expect(await decide(tool, options)).toMatchObject({ effect: "deny", rule: undefined });
   });
