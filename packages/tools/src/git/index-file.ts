@@ -67,6 +67,28 @@ export function findLinkedFolders(data: Buffer): string[] {
   return found ?? [];
 }
 
+/** A part of a name that leads out of a working tree, or into its folder of git. */
+const ESCAPING_PART = /^(?:\.{0,2}|\.git|git~1)$/i;
+
+/**
+ * Whether all names of an index are of files in the working tree. git checks names that it adds, and
+ * writes files by whatever names it finds. False also for what cannot be read.
+ */
+export function hasPlainNames(data: Buffer): boolean {
+  const found = parse(data, () => {
+    const result = { isPlain: true };
+    return {
+      result,
+      add({ name }) {
+        // A folder that is not checked out ends with a slash.
+        const parts = name.replace(/\/$/, "").split("/");
+        if (parts.some((part) => ESCAPING_PART.test(part))) result.isPlain = false;
+      },
+    };
+  });
+  return found?.isPlain ?? false;
+}
+
 class Entry implements GitIndexEntry {
   readonly #data: Buffer;
   readonly #at: number;
@@ -157,8 +179,9 @@ function readEntries(
     if (end < 0) return false;
     const name = kept + data.toString("latin1", at, end);
     // Names are sorted: where they are not, the ids are of another length.
-    if (name === "" || name < last) return false;
-    add({ at: start, idBytes, flags, more, name });
+    if (name < last) return false;
+    // One without a name changes one of the index that this one adds to.
+    if (name !== "") add({ at: start, idBytes, flags, more, name });
     last = name;
     // Filled up to a multiple of eight, with one zero at least.
     const length = end + 1 - start;

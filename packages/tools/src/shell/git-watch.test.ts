@@ -76,6 +76,9 @@ function startRepository(at = root): void {
   git(at, "commit", "-qm", "one");
 }
 
+const asAda = "git -c user.name=a -c user.email=a@b";
+const commitFile = (text: number): string => `echo ${text} > file && ${asAda} commit -qam ${text}`;
+
 const monitor = (): string => `git config core.fsmonitor 'touch ${canary}; false'`;
 
 describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" }, () => {
@@ -184,6 +187,28 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     expect(existsSync(join(root, ".git/rebase-merge/git-rebase-todo"))).toBe(false);
   });
 
+  it("run no strategy that is a file of the workspace when a rebase or a pick is continued", async () => {
+    startRepository();
+    const script = `mkdir git-merge-x && printf '#!/bin/sh\\ntouch ${canary}' > git-merge-x/y && chmod +x git-merge-x/y`;
+    const text = await shell(
+      `${script} && git switch -qc topic && ${commitFile(2)} && ${commitFile(3)} && git switch -q main && ` +
+        `${commitFile(4)} && git switch -q topic && ${asAda} rebase -q -s ort main; echo x/y > .git/rebase-merge/strategy`,
+    );
+    expect(text).toContain("It made .git/rebase-merge/strategy, which has git run a program.");
+    writeFileSync(join(root, "file"), "5\n");
+    git(root, "add", "file");
+    try {
+      git(root, "rebase", "--continue");
+    } catch {
+      // It stops at the next conflict, or not.
+    }
+    expect(existsSync(canary)).toBe(false);
+    const options =
+      "mkdir .git/sequencer; printf '[options]\\nstrategy = x/y' > .git/sequencer/opts";
+    expect(await shell(options)).toContain("It made .git/sequencer/opts, which has git run");
+    expect(await shell(options.replace("x/y", "ort"))).not.toContain("put aside");
+  });
+
   it("are found with the next command where a background job left them", async () => {
     startRepository();
     const jobs = new JobTable(env);
@@ -249,5 +274,82 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
       "https://example.org/a.git\n",
     );
     expect(git(join(root, "own"), "config", "core.fsmonitor")).toContain(canary);
+  });
+});
+
+/** An index with these files, executable ones, as git would not write it. */
+const INDEX_SCRIPT = `
+import hashlib, struct, subprocess, sys
+data = b"DIRC" + struct.pack(">II", 2, len(sys.argv) - 1)
+for name in sorted(sys.argv[1:]):
+    id = subprocess.run(["git", "hash-object", "-w", "--stdin"], input=b"#!/bin/sh\\ntouch CANARY\\n", stdout=subprocess.PIPE).stdout
+    entry = struct.pack(">10I", 0, 0, 0, 0, 0, 0, 0o100755, 0, 0, 0) + bytes.fromhex(id.decode().strip())
+    entry += struct.pack(">H", len(name)) + name.encode()
+    data += entry + bytes(8 - len(entry) % 8)
+open(".git/gyre-shared/index", "wb").write(data + hashlib.sha1(data).digest())
+`;
+
+describe("the user's own git", { tags: "bubblewrap" }, () => {
+  it("writes through no link that a command made in its folder", async () => {
+    startRepository();
+    const profile = join(folder, "profile");
+    writeFileSync(profile, "# mine\n");
+    const text = await shell(
+      `ln -sf ${profile} .git/gyre-shared/COMMIT_EDITMSG && ln -sf ${profile} .git/logs/HEAD && ` +
+        `ln -sf ${profile} .git/logs/refs/heads/main && mv .git/info .git/gyre-shared/moved; ` +
+        `ln -s ${folder} .git/logs/refs/remotes && git worktree add -q w && ln -sf ${profile} .git/worktrees/w/logs/HEAD`,
+    );
+    for (const name of [
+      "COMMIT_EDITMSG",
+      "logs/HEAD",
+      "logs/refs/heads/main",
+      "logs/refs/remotes",
+    ]) {
+      expect(text).toContain(`.git/${name}, which is a link in a folder of git. It was put aside`);
+    }
+    expect(text).toContain(".git/worktrees/w/logs/HEAD, which is a link");
+    git(root, "commit", "-qm", "two", "--allow-empty");
+    git(join(root, "w"), "commit", "-qm", "three", "--allow-empty");
+    expect(await readFile(profile, "utf8")).toBe("# mine\n");
+  });
+
+  it("checks out no hook, and nothing outside, by names that a command put into an index", async () => {
+    startRepository();
+    writeFileSync(join(root, "make.py"), INDEX_SCRIPT.replace("CANARY", canary));
+    for (const name of ["../outside", ".git/hooks/post-checkout", "/outside", "a/.GIT/hooks/x"]) {
+      const text = await shell(`python3 make.py file ${name}`);
+      expect(text).toContain("It changed .git/index, which has git write to places outside.");
+      git(root, "reset", "-q");
+      git(root, "checkout", ".");
+      expect(existsSync(join(folder, "outside"))).toBe(false);
+      expect(existsSync(canary)).toBe(false);
+    }
+    expect(await shell("python3 make.py a/b file .gitignore ..a")).not.toContain("put aside");
+    git(root, "reset", "-q");
+    expect(
+      await shell("git update-index --split-index; echo 2 >> file; git add file"),
+    ).not.toContain("put aside");
+  });
+
+  it("writes to no other working tree that a repository inside names", async () => {
+    startRepository();
+    const text = await shell(
+      `git init -q sub && cd sub && echo x > outside && git add . && ${asAda} commit -qm x && git config core.worktree ${folder}`,
+    );
+    expect(text).toContain(
+      "It made sub/.git/config, which has git write elsewhere (core.worktree).",
+    );
+    git(join(root, "sub"), "reset", "-q", "--hard");
+    expect(existsSync(join(folder, "outside"))).toBe(false);
+    expect(await shell("git init -q b && git -C b config core.worktree ../../sub")).not.toContain(
+      "put aside",
+    );
+  });
+
+  it("is not marked as trusted by a command", async () => {
+    startRepository();
+    const text = await shell("mkdir .git/safe; echo x > .git/gyre-shared/lazygit.yml");
+    expect(text).toContain("It made .git/safe, which programs that use git trust.");
+    expect(text).toContain("It made .git/lazygit.yml, which");
   });
 });

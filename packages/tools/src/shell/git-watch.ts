@@ -12,7 +12,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
-import { findLinkedFolders } from "../git/index-file.ts";
+import { findLinkedFolders, hasPlainNames } from "../git/index-file.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
 import { moveAside, type PutAside } from "./quarantine.ts";
@@ -31,18 +31,38 @@ const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_POINTERS = 4;
 /** Names in the name of a module. */
 const MAX_MODULE_NAMES = 8;
-/** Folders of git that have what runs in them. git makes no links of them. */
+/** Folders of git that have what runs in them. */
 const INNER_FOLDERS = ["rebase-merge", "worktrees", "modules"];
+/**
+ * Folders into which the user's own git writes by name: a link there has it write elsewhere, as a
+ * reflog into a file that a shell reads. They are looked through for links, which git never makes.
+ */
+const WRITTEN_FOLDERS = ["logs", "refs", "info", "objects/info", "objects/pack"];
+const MAX_WRITTEN_FOLDERS = 5_000;
+/** In a folder of git, names that other programs of the user trust: a setting of lazygit, a mark for search paths. */
+const TRUSTED_NAMES = ["lazygit.yml", "safe"];
+/** The strategies of merges that git brings along: any other is a program, also by a path. */
+const STRATEGIES = new Set(["ort", "recursive", "resolve", "octopus", "ours", "subtree"]);
 /** Files in them are remotes, as git had them before its config did. git makes none itself. */
 const REMOTE_FOLDERS = ["remotes", "branches"];
 const CONFIG_TIMEOUT_MS = 10_000;
 
 /** A file by which a repository has git run something, or leads it elsewhere. */
 interface GitFile {
-  kind: "config" | "hook" | "todo" | "link" | "pointer" | "remote";
+  kind:
+    | "config"
+    | "hook"
+    | "todo"
+    | "strategy"
+    | "options"
+    | "index"
+    | "link"
+    | "pointer"
+    | "remote"
+    | "trusted";
   /** Another one after each change. */
   identity: string;
-  /** Of a config. */
+  /** Of a config, and of options. */
   text?: string;
 }
 
@@ -193,12 +213,27 @@ export class GitWatch {
     if (kind === "hook") return "which git runs";
     if (kind === "remote") return "which names a repository that git pushes to";
     if (kind === "link") return "which is a link in a folder of git";
+    if (kind === "trusted") return "which programs that use git trust";
+    if (kind === "index") {
+      return hasEscapingNames(path) ? "which has git write to places outside" : undefined;
+    }
     if (kind === "todo") {
       return hasExec(path) ? "which has git run a program (exec)" : undefined;
     }
+    if (kind === "strategy") {
+      return STRATEGIES.has(readText(path).trim()) ? undefined : "which has git run a program";
+    }
+    if (kind === "options") {
+      const settings = (await this.#listSettings(text ?? "[")) ?? [["options.strategy", ""]];
+      const isKnown = ([key, value]: Setting): boolean =>
+        key !== "options.strategy" || STRATEGIES.has(value);
+      return settings.every(isKnown) ? undefined : "which has git run a program (strategy)";
+    }
     if (kind === "config") {
-      const keys = await this.#runningKeys(text, old?.text);
-      return keys.length > 0 ? `which has git run a program (${keys.join(", ")})` : undefined;
+      const keys = await this.#runningKeys(path, text, old?.text);
+      if (keys.length === 0) return undefined;
+      const isTree = keys.every((key) => key === "core.worktree");
+      return `which has git ${isTree ? "write elsewhere" : "run a program"} (${keys.join(", ")})`;
     }
     const target = new Map<string, GitFile>();
     addPointed(target, path);
@@ -211,18 +246,26 @@ export class GitWatch {
     return undefined;
   }
 
-  /** The keys that run something in a config, and did not with the same value before. */
-  async #runningKeys(text: string | undefined, before = ""): Promise<string[]> {
+  /** The keys that run something in a config, or lead git out, and did not with the same value before. */
+  async #runningKeys(path: string, text: string | undefined, before = ""): Promise<string[]> {
     // A link, or a pipe, is no config that git made.
     if (text === undefined) return ["not a plain file"];
     const now = await this.#listSettings(text);
     // What this git cannot read another one may.
     if (now === undefined) return ["cannot be read"];
-    const running = new Set(findRunningKeys(now));
+    const leadsOut = ([key, value]: Setting): boolean =>
+      key === "core.worktree" && !this.#isOwnTree(resolve(dirname(path), value));
+    const running = new Set([...findRunningKeys(now), ...now.filter(leadsOut).map(([key]) => key)]);
     if (running.size === 0 || before === "") return [...running];
     const old = new Set(((await this.#listSettings(before)) ?? []).map((one) => one.join("\n")));
     const added = now.filter((one) => running.has(one[0]) && !old.has(one.join("\n")));
     return [...new Set(added.map(([key]) => key))];
+  }
+
+  /** Whether a working tree is one in which commands may change files anyway. */
+  #isOwnTree(tree: string): boolean {
+    const { root } = this.#env.workspace;
+    return isWithin(realPath(tree) ?? tree, root);
   }
 
   #listSettings(text: string): Promise<Setting[] | undefined> {
@@ -284,12 +327,19 @@ function addRepository(found: Map<string, GitFile>, folder: string): void {
   for (const name of REMOTE_FOLDERS) {
     for (const entry of listEntries(at(name))) addFile(found, join(at(name), entry.name), "remote");
   }
-  const inner = INNER_FOLDERS.filter((name) => {
-    if (!readStats(at(name))?.isSymbolicLink()) return true;
-    addFile(found, at(name), "link");
-    return false;
-  });
-  if (inner.includes("rebase-merge")) addFile(found, at("rebase-merge/git-rebase-todo"), "todo");
+  for (const entry of listEntries(folder)) {
+    const isHooks = entry.name === "hooks";
+    if (entry.isSymbolicLink() && !isHooks) addFile(found, at(entry.name), "link");
+    else if (INDEX_FILE.test(entry.name)) addFile(found, at(entry.name), "index");
+    else if (TRUSTED_NAMES.includes(entry.name)) addFile(found, at(entry.name), "trusted");
+  }
+  for (const name of WRITTEN_FOLDERS) addLinks(found, at(name));
+  const inner = INNER_FOLDERS.filter((name) => !readStats(at(name))?.isSymbolicLink());
+  if (inner.includes("rebase-merge")) {
+    addFile(found, at("rebase-merge/git-rebase-todo"), "todo");
+    addFile(found, at("rebase-merge/strategy"), "strategy");
+  }
+  addFile(found, at("sequencer/opts"), "options");
   for (const entry of inner.includes("worktrees") ? listEntries(at("worktrees")) : []) {
     if (entry.isDirectory()) addRepository(found, join(at("worktrees"), entry.name));
   }
@@ -299,6 +349,22 @@ function addRepository(found: Map<string, GitFile>, folder: string): void {
   addFile(found, common, "pointer");
   const real = realPath(resolve(folder, readText(common).trim()));
   if (real !== undefined) addRepository(found, real);
+}
+
+/** The links in a folder of git and below. */
+function addLinks(found: Map<string, GitFile>, folder: string): void {
+  if (readStats(folder)?.isSymbolicLink()) {
+    addFile(found, folder, "link");
+    return;
+  }
+  const queue = [folder];
+  for (const path of queue) {
+    for (const entry of listEntries(path)) {
+      const inner = join(path, entry.name);
+      if (entry.isSymbolicLink()) addFile(found, inner, "link");
+      else if (entry.isDirectory() && queue.length < MAX_WRITTEN_FOLDERS) queue.push(inner);
+    }
+  }
 }
 
 /** The name of a module may have slashes. */
@@ -317,7 +383,8 @@ function addFile(found: Map<string, GitFile>, path: string, kind: GitFile["kind"
   const target = stats.isSymbolicLink()
     ? statSync(path, { bigint: true, throwIfNoEntry: false })
     : undefined;
-  const text = kind === "config" ? readPlain(path, stats) : undefined;
+  const hasText = kind === "config" || kind === "options";
+  const text = hasText ? readPlain(path, stats) : undefined;
   found.set(path, {
     kind,
     identity: identify(stats) + (target ? identify(target) : ""),
@@ -338,6 +405,13 @@ function readPlain(path: string, stats: BigIntStats): string | undefined {
 
 function hasExec(path: string): boolean {
   return !readStats(path)?.isFile() || /^\s*(?:exec|x)\s/m.test(readText(path));
+}
+
+/** Whether an index has names that git itself would never put there, and checks out all the same. */
+function hasEscapingNames(path: string): boolean {
+  const stats = readStats(path);
+  if (!stats?.isFile()) return true;
+  return !hasPlainNames(readFileSync(path));
 }
 
 /** A program can set all of these back but the time of the change itself. */
