@@ -142,12 +142,17 @@ function listMounts(place: Place): Mount[] {
 }
 
 /**
- * The folders between a writable one and what is read-only inside of it, mounted onto
+ * The folders between a writable one and what is read-only or shown inside of it, mounted onto
  * themselves: a folder that is a mount can be neither moved away nor replaced, with what
  * is protected in it. For the same reason such a place may not be reached by a link.
  */
 function heldFolders(policy: SandboxPolicy, places: readonly Place[]): Mount[] {
   const held = new Set<string>();
+  const addParents = (real: string): void => {
+    for (let folder = dirname(real); folder !== "/"; folder = dirname(folder)) {
+      if (placeAround(places, folder)?.rule === "writable" && exists(folder)) held.add(folder);
+    }
+  };
   for (const path of policy.readOnly) {
     const place = resolve(path);
     const real = realPlace(place);
@@ -163,11 +168,15 @@ function heldFolders(policy: SandboxPolicy, places: readonly Place[]): Mount[] {
           "Put what the link leads to in its place, or take it from the read-only places.",
       );
     }
-    for (let folder = dirname(real); folder !== "/"; folder = dirname(folder)) {
-      if (placeAround(places, folder)?.rule === "writable" && exists(folder)) held.add(folder);
-    }
+    addParents(real);
   }
+  const shown = (policy.shown ?? []).map(({ at }) => at);
+  for (const at of shown) if (!shown.some((around) => isBelow(at, around))) addParents(at);
   return [...held].map((folder) => bind("--bind", folder));
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path !== folder && isWithin(path, folder);
 }
 
 /**

@@ -36,7 +36,9 @@ export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]
     for (const { name, kind } of entries) {
       const path = folder === "" ? name : `${folder}/${name}`;
       if (name === ".git" || (folder === ".git" && name.toLowerCase() !== GIT_POINTER)) continue;
-      const { readOnly } = await workspace.resolve(path, { keepLink: true });
+      // A job may put a link in the place of a folder meanwhile; the link is found then.
+      const place = await workspace.resolve(path, { keepLink: true }).catch(() => undefined);
+      const readOnly = place?.readOnly ?? false;
       const isLinkedFolder = kind === "link" && LOOKED_INTO.includes(path.toLowerCase());
       if (isLinkedFolder) links.add(path);
       if (readOnly || isLinkedFolder) found.push(path);
@@ -83,8 +85,12 @@ export async function putAside(env: ToolEnv, before: readonly string[]): Promise
   const why = "which instructs agents or editors, and which tools may not change";
   const moved: PutAside[] = [];
   for (const path of made) {
-    const now = await moveAside(env, join(env.workspace.root, path));
-    moved.push({ path, now, why, isChange: false });
+    const about = { path, why, isChange: false };
+    try {
+      moved.push({ ...about, now: await moveAside(env, join(env.workspace.root, path)) });
+    } catch (error) {
+      moved.push({ ...about, failure: errorMessage(error) });
+    }
   }
   return moved;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import type { Clock, TextContent } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
@@ -14,6 +14,7 @@ import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { shellOn } from "./find-shell.ts";
 import { GitWatch } from "./git-watch.ts";
+import { type HeldPlaces, holdPlaces } from "./held-places.ts";
 import { moveCaches } from "../sandbox/caches.ts";
 import {
   followNamed,
@@ -88,9 +89,11 @@ export async function runShell(
   const git = isWrapped ? shareGit(env) : undefined;
   let view = await git?.open();
   let proxy: DomainProxy | undefined;
+  let held: HeldPlaces | undefined;
   try {
     proxy = isWrapped ? await openDomains(env, options) : undefined;
-    const confined = await confine(env, options, sandbox, plain, { view, proxy });
+    held = sandbox === noSandbox ? undefined : await holdProtected(env, view);
+    const confined = await confine(env, options, sandbox, plain, { view, proxy, held });
     const program =
       sandbox.kind === "none" ? await containCommand(confined, args.command) : confined;
     // A command that has all rights of the user needs no git to use them.
@@ -111,15 +114,18 @@ export async function runShell(
     }
     watch?.beforeJob();
     const endView = git && view ? git.endLater(view) : undefined;
-    const jobProxy = proxy;
+    const [jobProxy, jobHeld] = [proxy, held];
     const id = await options.jobs.start(program, args.command, args.timeoutMs, async () => {
+      jobHeld?.end();
       await jobProxy?.close();
       await endView?.();
     });
     view = undefined;
     proxy = undefined;
+    held = undefined;
     return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
   } finally {
+    held?.end();
     await proxy?.close();
     await view?.end();
   }
@@ -193,15 +199,29 @@ async function confine(
   options: ShellOptions,
   sandbox: Sandbox,
   program: ProgramSpec,
-  { view, proxy }: Pick<Command, "view" | "proxy">,
+  { view, proxy, held }: Pick<Command, "view" | "proxy"> & { held: HeldPlaces | undefined },
 ): Promise<ProgramSpec> {
-  if (sandbox === noSandbox) return program;
-  const places = await createPolicy(env, options, view);
+  if (held === undefined) return program;
+  const places = await createPolicy(env, options, view, held.places);
   const policy = proxy ? { ...places, proxy: proxy.path } : places;
   const { temporary } = sandbox;
   const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
   const added = { ...caches, ...asEnvironment(UNSIGNED) };
   return sandbox.wrap({ ...program, env: { ...added, ...program.env } }, policy);
+}
+
+/** What tools may not change in the workspace, as far as it can be mounted for a command. */
+async function holdProtected(env: ToolEnv, view: GitView | undefined): Promise<HeldPlaces> {
+  const named = await findNamedFiles(env.workspace.root, env.environment);
+  const places = [
+    ...(await protectedPlaces(env)),
+    ...named.filter((path) => realPlace(path) === path),
+  ];
+  const gitFolder = view?.place?.commonFolder;
+  return holdPlaces(
+    env.workspace,
+    gitFolder === undefined ? places : places.filter((path) => !isWithin(path, gitFolder)),
+  );
 }
 
 /**
@@ -213,20 +233,17 @@ async function createPolicy(
   env: ToolEnv,
   options: ShellOptions,
   view: GitView | undefined,
+  held: readonly string[],
 ): Promise<SandboxPolicy> {
   const { root } = env.workspace;
-  const { writable = [] } = options;
+  // Of the workspace, what is not held can be changed anyway, and a command could put a link there.
+  const writable = (options.writable ?? []).filter(
+    (folder) =>
+      !isWithin(resolve(folder), root) || held.some((path) => isWithin(resolve(folder), path)),
+  );
   for (const folder of writable) {
     if (!existsSync(folder)) await mkdir(folder, { recursive: true });
   }
-  const gitFolder = view?.place?.commonFolder;
-  const named = await findNamedFiles(root, env.environment);
-  const places = [
-    ...(await protectedPlaces(env)),
-    ...named.filter((path) => realPlace(path) === path),
-  ];
-  const held =
-    gitFolder === undefined ? places : places.filter((path) => !isWithin(path, gitFolder));
   return {
     writable: [root, ...writable],
     readOnly: [...held, ...(view?.visible ?? []), env.spoolFolder],
