@@ -121,12 +121,12 @@ function findMissedFiles(batch: readonly Line[], files: readonly string[]): stri
   const lines = batch.map(({ text, serial }) => ({ serial, ...commandParts(text) }));
   const targets = lines.flatMap(({ parts }) => listTargets(parts));
   const unclear = new Set(
-    lines.filter((line) => line.unclear !== undefined).map(({ serial }) => `o${serial}_`),
+    lines.filter((line) => line.unclear !== undefined).map(({ serial }) => `o${serial}`),
   );
   return files
     .filter(
       (file) =>
-        !unclear.has(file.replace(/_.*/s, "_")) &&
+        !unclear.has(/^o\d*/.exec(file)?.[0] ?? "") &&
         !targets.some(({ text, literal, prefix }) =>
           literal ? file === text : file.startsWith(prefix),
         ),
