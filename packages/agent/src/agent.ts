@@ -79,6 +79,7 @@ export const DEFAULT_MAX_TURNS = 100;
 
 type OwnedByAgent =
   | "model"
+  | "fallbackModels"
   | "tools"
   | "thinkingLevel"
   | "getSteeringMessages"
@@ -97,6 +98,8 @@ type OwnedByAgent =
 export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
   /** A model, or its name, such as "anthropic/claude-sonnet-4-5", which is looked up under Node. */
   model?: Model | ModelName;
+  /** Models or their names; see `fallbackModels` of `AgentLoopConfig`. */
+  fallbackModels?: readonly (Model | ModelName)[];
   /** The system prompt. */
   instructions?: string;
   tools?: readonly AgentTool[];
@@ -255,6 +258,7 @@ export class Agent {
   #wakes: Set<() => void> | undefined;
   #systemPrompt: string;
   #model: Model | string | undefined;
+  #fallbackModels: readonly (Model | string)[];
   #thinkingLevel: ThinkingLevel;
   #tools: readonly AgentTool[];
   /** What the events have made of the agent so far. */
@@ -277,6 +281,7 @@ export class Agent {
     // A copy without the initial messages, which would otherwise stay in memory forever.
     const {
       model,
+      fallbackModels = [],
       instructions = "",
       tools = [],
       messages = [],
@@ -289,6 +294,7 @@ export class Agent {
     this.#options = own;
     this.#systemPrompt = instructions;
     this.#model = model;
+    this.#fallbackModels = fallbackModels;
     this.#thinkingLevel = thinkingLevel;
     this.#tools = tools;
     this.#state = new EventState(withTimestamps(messages, this.#now()));
@@ -681,14 +687,18 @@ export class Agent {
   }
 
   /**
-   * Looks up the model that was given by its name, and the client that was not given. Nothing
-   * to wait for where both are there.
+   * Looks up the models that were given by their names, and the client that was not given.
+   * Nothing to wait for where all are there.
    */
   #prepare(): Promise<void> | undefined {
     const model = this.#model;
     const { protocol, streamFn } = this.#options;
-    if (!model || ((protocol ?? streamFn) && typeof model !== "string")) return undefined;
+    const isNamed = [model, ...this.#fallbackModels].some((one) => typeof one === "string");
+    if (!model || ((protocol ?? streamFn) && !isNamed)) return undefined;
     return import("#model-access").then(async ({ access }) => {
+      this.#fallbackModels = await Promise.all(
+        this.#fallbackModels.map(async (one) => (isModel(one) ? one : access.findModel(one))),
+      );
       if (typeof model === "string") {
         const found = await access.findModel(model);
         if (this.#model === model) this.#model = found;
@@ -770,6 +780,7 @@ export class Agent {
       headers: { ...this.#options.headers, ...overrides.headers },
       middleware: [...middleware, ...(overrides.middleware ?? [])],
       model: this.#requireModel(),
+      fallbackModels: this.#fallbackModels.filter(isModel),
       thinkingLevel: this.#thinkingLevel,
       prepareTurn,
       continueAfterError: ({ message }) => this.#continuesAfter(message),
@@ -914,6 +925,10 @@ function checkOptions(options: AgentOptions): AgentOptions {
     if (name in options) throw new TypeError(`An agent has no option "${name}": write ${right}.`);
   }
   return options;
+}
+
+function isModel(model: Model | string): model is Model {
+  return typeof model !== "string";
 }
 
 type LaunchOptions = RunOverrides & { signal?: AbortSignal; output?: AnySchema };

@@ -17,6 +17,7 @@ export { ContextOverflowError } from "./context/compactor.ts";
 export { maxResultTokens } from "./context/long-results.ts";
 export * from "./context/summarize-with.ts";
 export { SinkError } from "./run/emitter.ts";
+export { DEFAULT_FALLBACK_ON } from "./run/fallbacks.ts";
 export * from "./contract/compaction.ts";
 export { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
 export {

@@ -5,6 +5,8 @@ import {
   type Clock,
   type ConnectionWatchdog,
   type EventStream,
+  type Failure,
+  type FailureKind,
   type InferArguments,
   type Message,
   type Model,
@@ -337,7 +339,10 @@ export type ToolExecutionMode = "auto" | "sequential" | "parallel";
 
 /** How often the loop retries a failed request, and how long it waits in between. */
 export interface RetryOptions {
-  /** Default 4; for overload, rate limits, network faults and early ends 9. */
+  /**
+   * Default 4; for overload, rate limits, network faults and early ends 9. While another of
+   * `fallbackModels` can be asked: 2, and none that begins later than 10 s after the request.
+   */
   maxRetries?: number;
   /**
    * Default 300,000: of overload, rate limits, network faults and early ends, no retry begins
@@ -349,6 +354,14 @@ export interface RetryOptions {
   /** Default 30,000. */
   maxDelayMs?: number;
 }
+
+/** A failure after which another model may be asked: its kind, or its HTTP status. */
+export type FallbackReason = FailureKind | number;
+
+/** A list of failures, or a function that is called with each that nothing was shown before. */
+export type FallbackRule =
+  | readonly FallbackReason[]
+  | ((failure: Failure, model: Model) => boolean);
 
 /** What a response may be silent about: its next block, or the rest of one that has begun. */
 export const CONTENT_PHASES = ["response", "thinking", "text", "call"] as const;
@@ -405,11 +418,19 @@ type MaybePromise<T> = T | Promise<T>;
 export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   model: Model;
   /**
-   * Asked in this order, without a wait, when the model in use is overloaded, out of
-   * quota or without a key, and has shown nothing. The choice holds for the rest of the
-   * run, or until `prepareTurn` sets a model. `apiKey` is not given to another provider.
+   * Asked in this order when the model in use has failed as `fallbackOn` says, and has shown
+   * nothing: at once where it is overloaded, out of quota or rejects the key, else after its
+   * retries, of which there are fewer while another model can be asked (`RetryOptions`). The
+   * choice holds for the rest of the run, or until `prepareTurn` sets a model. `apiKey` is not
+   * given to another provider.
    */
   fallbackModels?: readonly Model[];
+  /**
+   * After which failures the next of `fallbackModels` is asked: kinds and HTTP statuses, or a
+   * function. Default: `DEFAULT_FALLBACK_ON`, every failure of the service, its network or its
+   * key. Not in it: `refused`, `bad_request` except for 404, and `overflow`.
+   */
+  fallbackOn?: FallbackRule;
   /** The client that calls the model. The `streamFn` argument of the entry points takes precedence. */
   protocol?: ProtocolClient;
   /** If given, replaces `context.tools`. */

@@ -1,10 +1,10 @@
 import { type Failure, type Model } from "@gyre/ai";
-import { call, fail, say, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
+import { call, fail, say, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Agent } from "../agent.ts";
 import { SinkError } from "../run/emitter.ts";
-import { isUnavailable } from "../run/fallbacks.ts";
+import { DEFAULT_FALLBACK_ON } from "../run/fallbacks.ts";
 import { logging, type LogLine } from "../observe/logging.ts";
 import { ANSWER_TOOL } from "../output.ts";
 import { checkGrammar } from "../testing/grammar.ts";
@@ -84,15 +84,80 @@ describe("when the next model is asked", () => {
 
   it.each<Failure>([
     { kind: "auth", status: 401 },
+    { kind: "auth", status: 403 },
+    { kind: "bad_request", status: 404 },
+    { kind: "unknown" },
+    { kind: "rate_limit", retryable: false },
+    { kind: "overloaded", retryAfterMs: 1 },
+  ])("on %o, without a retry", async (failure) => {
+    const played = await playOn([fail("No", failure), "Hello"]);
+    expect(played.recorder.only("fallback", "retry")).toEqual([
+      `fallback of-a/a to of-b/b: ${failure.kind} "No"`,
+    ]);
+    expect(asked(played)).toEqual(["a", "b"]);
+  });
+
+  it.each<Failure>([
     { kind: "bad_request", status: 400 },
     { kind: "overflow" },
     { kind: "refused" },
     { kind: "hook" },
-    { kind: "unknown" },
+    { kind: "invalid_transcript" },
   ])("not on %o", async (failure) => {
     const played = await playOn([fail("No", failure)]);
     expect(played.lines).toEqual([...begin, ...empty("error", "No"), ...failed]);
-    expect(isUnavailable(failure)).toBe(false);
+  });
+
+  it.each(["rate_limit", "network", "timeout", "stalled", "incomplete", "empty"] as const)(
+    "on %s after two retries",
+    async (kind) => {
+      const failure = fail("No", { kind });
+      const played = await playOn([failure, failure, failure, "Hello"], {}, 3_000);
+      expect(played.recorder.only("fallback", "retry")).toEqual([
+        `retry 1 after 1000 ms: ${kind} "No"`,
+        `retry 2 after 2000 ms: ${kind} "No"`,
+        `fallback of-a/a to of-b/b: ${kind} "No"`,
+      ]);
+      expect(played.end.stop).toBe("done");
+    },
+  );
+
+  it("as many retries as maxRetries says, where it says so", async () => {
+    const slow = fail("Slow down", { kind: "rate_limit" });
+    const config = { retry: { maxRetries: 3 } };
+    const played = await playOn([slow, slow, slow, slow, "Hello"], { config }, 7_000);
+    expect(asked(played)).toEqual(["a", "a", "a", "a", "b"]);
+  });
+
+  it.each([11_000, 120_000])("on a limit that asks to wait %i ms, at once", async (ms) => {
+    const slow = fail("Slow down.", { kind: "rate_limit", retryAfterMs: ms });
+    const played = await playOn([slow, "Hello"]);
+    expect(asked(played)).toEqual(["a", "b"]);
+    expect(played.recorder.only("retry")).toEqual([]);
+  });
+
+  it("a model that was silent for long is not asked again", async () => {
+    const playing = start({
+      script: [stall(), "Hello"],
+      config: { model: a, fallbackModels: [b], watchdog: { contentMs: 30_000 } },
+    });
+    await playing.clock.advance(30_000);
+    const played = await playing.done;
+    expect(asked(played)).toEqual(["a", "b"]);
+    expect(played.end.stop).toBe("done");
+  });
+
+  it("R21: an abort during the wait for a retry asks no other model", async () => {
+    const playing = start({
+      script: [fail("Slow down", { kind: "rate_limit" })],
+      config: { model: a, fallbackModels: [b] },
+      onEvent: (event) => {
+        if (event.type === "retry") queueMicrotask(() => playing.abort());
+      },
+    });
+    const { end: ended, recorder } = await playing.done;
+    expect(ended.stop).toBe("aborted");
+    expect(recorder.only("fallback")).toEqual([]);
   });
 
   it("not while the same model may be retried for another reason", async () => {
@@ -154,6 +219,82 @@ describe("when the next model is asked", () => {
     }
     const { lines } = await play({ script: [spent] });
     expect(lines).toEqual([...begin, ...empty("error", "Nothing left"), ...failed]);
+  });
+});
+
+describe("fallbackOn", () => {
+  const declined = fail("I will not", { kind: "refused" });
+
+  it("lists kinds and statuses, in place of the default", async () => {
+    const config = { fallbackOn: ["refused", 418] as const };
+    const teapot = fail("Teapot", { kind: "bad_request", status: 418 });
+    const played = await playOn([declined, teapot, "Hello"], { config });
+    expect(asked(played)).toEqual(["a", "b", "c"]);
+    expect((await playOn([spent], { config })).end.stop).toBe("error");
+  });
+
+  it("builds on the default", async () => {
+    const config = { fallbackOn: [...DEFAULT_FALLBACK_ON, "refused"] as const };
+    const played = await playOn([declined, spent, "Hello"], { config });
+    expect(asked(played)).toEqual(["a", "b", "c"]);
+  });
+
+  it("a refusal after text was shown stays, whatever it lists", async () => {
+    const config = { fallbackOn: ["refused"] as const };
+    const played = await playOn([[say("Half"), declined]], { config });
+    expect(asked(played)).toEqual(["a"]);
+  });
+
+  it("is a function of the failure and the model", async () => {
+    const seen: string[] = [];
+    const fallbackOn = (failure: Failure, { id }: Model): boolean => {
+      seen.push(`${id} ${failure.kind} ${failure.status}`);
+      return id === "a";
+    };
+    const played = await playOn([spent, spent], { config: { fallbackOn } });
+    expect(asked(played)).toEqual(["a", "b"]);
+    expect(seen).toEqual(["a quota 429", "b quota 429"]);
+    expect(played.end.stop).toBe("error");
+  });
+
+  it("of nothing: no other model is asked", async () => {
+    const played = await playOn([spent], { config: { fallbackOn: [] } });
+    expect(played.lines).toEqual([...begin, ...empty("error", "Nothing left"), ...failed]);
+  });
+
+  it("R5: one that throws ends the run with its error", async () => {
+    const fallbackOn = (): boolean => {
+      throw new Error("The rule is broken");
+    };
+    const played = await playOn([spent], { config: { fallbackOn } });
+    expect(played.end.finalMessage?.errorMessage).toBe("The rule is broken");
+    expect(played.end.stop).toBe("error");
+  });
+});
+
+describe("names of models", () => {
+  it("an agent looks them up, as it does its own", async () => {
+    const script = scriptedModel([busy, "Hello", busy, "Again"]);
+    const agent = new Agent({
+      protocol: script,
+      model: a,
+      fallbackModels: ["openai/gpt-5-mini", b],
+    });
+    await agent.prompt("Go");
+    await agent.prompt("Go");
+    expect(script.calls.map(({ model: { provider, id } }) => `${provider}/${id}`)).toEqual([
+      "of-a/a",
+      "openai/gpt-5-mini",
+      "of-a/a",
+      "openai/gpt-5-mini",
+    ]);
+  });
+
+  it("a name that fits no model fails before anything is asked", async () => {
+    const script = scriptedModel([]);
+    const agent = new Agent({ protocol: script, model: a, fallbackModels: ["openai/mini-5"] });
+    await expect(agent.prompt("Go")).rejects.toThrow("openai/mini-5");
+    expect(script.requests).toBe(0);
   });
 });
 

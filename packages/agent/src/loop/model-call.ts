@@ -10,6 +10,7 @@ import {
 } from "@gyre/ai";
 import { compose, type ModelAnswer, type ModelInvocation } from "../contract/middleware.ts";
 import type { AgentEvent } from "../contract/types.ts";
+import { isUnavailable } from "../run/fallbacks.ts";
 import type { Run } from "../run/run.ts";
 import { isIncomplete } from "../transcript/history.ts";
 import { withUniqueIds } from "./call-ids.ts";
@@ -54,7 +55,7 @@ export async function respond(run: Run): Promise<AssistantMessage> {
   }
 }
 
-/** Asks the model in use, and the next of `fallbackModels` as long as one is not available. */
+/** Asks the model in use, and the next of `fallbackModels` as long as one fails and may be replaced. */
 async function askModels(run: Run): Promise<Outcome> {
   for (;;) {
     const first = await request(run);
@@ -116,14 +117,15 @@ async function request(run: Run): Promise<Outcome> {
     maxRetryDelayMs,
     random,
     now: () => run.clock.now(),
-    // Another model is asked at once.
-    isFinal: ({ fallback }) => fallback !== undefined,
+    isFinal: ({ fallback, message }) =>
+      fallback !== undefined && message.failure !== undefined && isUnavailable(message.failure),
+    hasNext: ({ fallback }) => fallback !== undefined,
     wait: (ms) => run.redirect.waitOrRedirect(ms),
     onRetry: (event) => run.emit({ type: "retry", ...event }),
   });
   const { failure } = outcome.message;
   const isFailed = !outcome.shown && failure !== undefined && failure.kind !== "aborted";
-  if (outcome.fallback || !isFailed) return outcome;
+  if (!isFailed) return outcome;
   if (run.canceled) return unsent(abortedMessage(run));
   return run.redirect.arrived ? unsent(redirectedMessage(run)) : outcome;
 }

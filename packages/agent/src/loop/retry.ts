@@ -12,6 +12,10 @@ export const DEFAULT_MAX_RETRIES = 4;
 export const DEFAULT_MAX_PASSING_RETRIES = 9;
 /** Of those, no attempt begins later than this after the first failure. */
 export const DEFAULT_MAX_ELAPSED_MS = 300_000;
+/** While another model can be asked, a service gets no more retries than this, */
+export const MAX_RETRIES_BEFORE_FALLBACK = 2;
+/** and none that begins later than this after the first request. */
+export const MAX_ELAPSED_BEFORE_FALLBACK_MS = 10_000;
 export const DEFAULT_BASE_DELAY_MS = 1_000;
 export const DEFAULT_MAX_DELAY_MS = 30_000;
 /** A service that asks for a longer wait than this fails the run at once. */
@@ -39,6 +43,8 @@ export interface RetryPolicy<A extends Attempt = Attempt> extends RetryOptions {
   now?: () => number;
   /** Whether this attempt is the last one, whatever its failure is. */
   isFinal?: (attempt: A) => boolean;
+  /** Whether another model can be asked in place of this one. */
+  hasNext?: (attempt: A) => boolean;
   /** Waits. Resolves to false when the run was canceled meanwhile. */
   wait: (ms: number) => Promise<boolean>;
   onRetry: (retry: Omit<Extract<AgentEvent, { type: "retry" }>, "type">) => void | Promise<void>;
@@ -53,14 +59,17 @@ export async function withRetry<A extends Attempt>(
   policy: RetryPolicy<A>,
 ): Promise<A> {
   const { now = () => systemClock.now(), maxElapsedMs = DEFAULT_MAX_ELAPSED_MS } = policy;
+  const startedAt = now();
   let failedAt: number | undefined;
   for (let tries = 1; ; tries++) {
     const outcome = await attempt();
     const { failure, errorMessage = "" } = outcome.message;
     if (!failure || outcome.shown || !isRetryable(failure)) return outcome;
     const isPassing = PASSING.has(failure.kind);
-    const maxRetries =
-      policy.maxRetries ?? (isPassing ? DEFAULT_MAX_PASSING_RETRIES : DEFAULT_MAX_RETRIES);
+    // What the application has set stands, however many models there are.
+    const isShort = policy.maxRetries === undefined && policy.hasNext?.(outcome) === true;
+    const standard = isPassing ? DEFAULT_MAX_PASSING_RETRIES : DEFAULT_MAX_RETRIES;
+    const maxRetries = policy.maxRetries ?? (isShort ? MAX_RETRIES_BEFORE_FALLBACK : standard);
     if (tries > maxRetries || policy.isFinal?.(outcome)) return outcome;
     const longest = policy.maxRetryDelayMs ?? DEFAULT_MAX_RETRY_DELAY_MS;
     const delayMs = retryDelay(failure, tries, policy, longest);
@@ -73,6 +82,7 @@ export async function withRetry<A extends Attempt>(
         `The service asks to wait ${formatSeconds(delayMs)}, which is more than the ${formatSeconds(longest)} that maxRetryDelayMs allows.`,
       );
     }
+    if (isShort && now() + delayMs - startedAt > MAX_ELAPSED_BEFORE_FALLBACK_MS) return outcome;
     failedAt ??= now();
     if (isPassing && now() + delayMs - failedAt > maxElapsedMs) {
       return endWith(
@@ -90,7 +100,10 @@ export async function withRetry<A extends Attempt>(
 function retryDelay(
   { retryAfterMs }: Failure,
   tries: number,
-  { baseDelayMs: base = DEFAULT_BASE_DELAY_MS, ...policy }: Omit<RetryPolicy, "isFinal">,
+  {
+    baseDelayMs: base = DEFAULT_BASE_DELAY_MS,
+    ...policy
+  }: Omit<RetryPolicy, "isFinal" | "hasNext">,
   longest: number,
 ): number {
   if (retryAfterMs !== undefined) return Math.max(0, retryAfterMs);

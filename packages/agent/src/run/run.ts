@@ -128,7 +128,7 @@ export class Run implements ContextHost {
       () => this.cancellation.cancel("sink"),
       listeners,
     );
-    this.fallbacks = new Fallbacks(config.fallbackModels ?? []);
+    this.fallbacks = new Fallbacks(config.fallbackModels, config.fallbackOn);
     const { sessionId, model } = config;
     this.info = { sessionId, model, fallbacks: this.fallbacks.events };
     this.model = model;

@@ -1,7 +1,13 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { AssistantMessage, Failure } from "@gyre/ai";
 import type { Driver } from "../world/driver.ts";
-import { type Attempt, mayBeRetried, mayFallBack, type ModelWatch } from "../world/model.ts";
+import {
+  type Attempt,
+  fallsBackAtOnce,
+  mayBeRetried,
+  mayFallBack,
+  type ModelWatch,
+} from "../world/model.ts";
 import type { RunRecord } from "../world/run-record.ts";
 import type { Fail, World } from "../world/world.ts";
 import type { Calls } from "./calls.ts";
@@ -10,6 +16,8 @@ import type { Queues } from "./queues.ts";
 import { listCalls, isIncomplete, findRequestFault, type Transcript } from "./transcript.ts";
 
 const DEFAULT_MAX_RETRIES = 4;
+const MAX_RETRIES_BEFORE_FALLBACK = 2;
+const MAX_ELAPSED_BEFORE_FALLBACK_MS = 10_000;
 const DEFAULT_MAX_PASSING_RETRIES = 9;
 const DEFAULT_MAX_ELAPSED_MS = 300_000;
 /** Failures that pass, and may take minutes to. */
@@ -34,6 +42,8 @@ export class Requests implements ModelWatch {
   #retry: { at: number; delayMs: number } | undefined;
   /** When the first attempt of the turn at the model in use has failed. */
   #failedAt = 0;
+  /** When the model in use was first asked for the answer. */
+  #askedAt = 0;
   #responses = 0;
   #tokens = 0;
   #cost = 0;
@@ -120,6 +130,7 @@ export class Requests implements ModelWatch {
       this.#checkModel(attempt, stop);
       this.#checkMessages(attempt, stop);
     }
+    if (this.#attempts.length === 0) this.#askedAt = this.#world.now;
     this.#attempts.push(attempt);
     this.#all.push(attempt);
   }
@@ -208,6 +219,7 @@ export class Requests implements ModelWatch {
     const last = this.last;
     const fail = (why: string): void =>
       this.#world.fail("fallback", `from ${from.id} to ${to.id}: ${why}`);
+    const isKnown = this.#choice.next !== undefined;
     const wrong = this.#choice.fellBack(event);
     if (wrong) fail(wrong);
     const failure: Failure | undefined = last ? this.#explainFailure(last) : { kind: "auth" };
@@ -216,9 +228,26 @@ export class Requests implements ModelWatch {
     if (!failure) fail("the answer did not fail");
     else if (failure.kind !== kind) fail(`the failure was of kind ${failure.kind}, not ${kind}`);
     else if (!mayFallBack(failure)) fail(`a failure of kind ${kind} is no reason`);
+    else if (isKnown && this.#isRetryDue(failure)) fail(`it was to be retried (${kind})`);
     this.#attempts = [];
     this.#retry = undefined;
     this.#isKeyMissing = false;
+  }
+
+  /** Whether a model that failed is to be asked again before another one is, however long the wait. */
+  #isRetryDue(failure: Failure): boolean {
+    if (fallsBackAtOnce(failure) || !mayBeRetried(failure)) return false;
+    const { maxRetries, maxElapsedMs } = this.#retryLimits(failure.kind, true);
+    const { maxRetryDelayMs = DEFAULT_LONGEST_MS, retry } = this.#world.plan.config;
+    const { baseDelayMs = DEFAULT_BASE_MS, maxDelayMs = DEFAULT_CAP_MS } = retry ?? {};
+    const number = this.#attempts.length;
+    const backoff = Math.min(maxRetryDelayMs, maxDelayMs, baseDelayMs * 2 ** (number - 1));
+    const delayMs = failure.retryAfterMs ?? backoff;
+    if (number > maxRetries || delayMs > maxRetryDelayMs) return false;
+    const failedAt = number === 1 ? this.#world.now : this.#failedAt;
+    const isShort = retry?.maxRetries === undefined;
+    const isLate = this.#world.now + delayMs - this.#askedAt > MAX_ELAPSED_BEFORE_FALLBACK_MS;
+    return this.#world.now + delayMs - failedAt <= maxElapsedMs && !(isShort && isLate);
   }
 
   #retried(event: Extract<AgentEvent, { type: "retry" }>): void {
@@ -228,18 +257,19 @@ export class Requests implements ModelWatch {
     this.#retry = { at: this.#world.now, delayMs };
     if (this.#world.plan.entry === "stream") return;
     if (!last) return fail("nothing was asked");
-    const { maxRetries, maxElapsedMs } = this.#retryLimits(kind);
+    const failure = this.#explainFailure(last);
+    const { next } = this.#choice;
+    const mayAskNext = next !== undefined && failure !== undefined && mayFallBack(failure);
+    const { maxRetries, maxElapsedMs } = this.#retryLimits(kind, mayAskNext);
     if (number === 1) this.#failedAt = this.#world.now;
     if (number !== this.#attempts.length) fail(`there were ${this.#attempts.length} requests`);
     if (this.#world.now + delayMs - this.#failedAt > maxElapsedMs) fail("it is too late");
     if (number > maxRetries) fail(`only ${maxRetries} are allowed`);
     if (last.shown && !last.wentOn) fail("content was passed on");
-    const failure = this.#explainFailure(last);
     if (!failure) return fail("the answer did not fail");
     if (failure.kind !== kind) fail(`the failure was of kind ${failure.kind}, not ${kind}`);
     if (!mayBeRetried(failure)) fail(`a failure of kind ${failure.kind} is final`);
-    const { next } = this.#choice;
-    if (next !== undefined && mayFallBack(failure)) fail(`${next} was to be asked`);
+    if (mayAskNext && fallsBackAtOnce(failure)) fail(`${next} was to be asked`);
     const longest = this.#world.plan.config.maxRetryDelayMs ?? DEFAULT_LONGEST_MS;
     if (delayMs > longest) fail(`a wait of ${delayMs} ms is longer than ${longest} ms`);
     if (failure.retryAfterMs !== undefined) {
@@ -325,7 +355,7 @@ export class Requests implements ModelWatch {
     }
     this.#checkKept(message, last, fail);
     if (!last.shown) this.#checkLast(message, failure);
-    const { maxRetries, maxElapsedMs } = this.#retryLimits(failure.kind);
+    const { maxRetries, maxElapsedMs } = this.#retryLimits(failure.kind, false);
     const longest = this.#world.plan.config.maxRetryDelayMs ?? DEFAULT_LONGEST_MS;
     const tooLong = (failure.retryAfterMs ?? 0) > longest;
     if (last.shown || attempts > maxRetries || !mayBeRetried(failure)) return;
@@ -336,10 +366,11 @@ export class Requests implements ModelWatch {
       fail("R22", `the error does not say that it takes ${seconds}`);
   }
 
-  #retryLimits(kind: string): { maxRetries: number; maxElapsedMs: number } {
+  #retryLimits(kind: string, mayAskNext: boolean): { maxRetries: number; maxElapsedMs: number } {
     const isPassing = PASSING.has(kind);
+    const alone = isPassing ? DEFAULT_MAX_PASSING_RETRIES : DEFAULT_MAX_RETRIES;
     const {
-      maxRetries = isPassing ? DEFAULT_MAX_PASSING_RETRIES : DEFAULT_MAX_RETRIES,
+      maxRetries = mayAskNext ? MAX_RETRIES_BEFORE_FALLBACK : alone,
       maxElapsedMs = DEFAULT_MAX_ELAPSED_MS,
     } = this.#world.plan.config.retry ?? {};
     return { maxRetries, maxElapsedMs: isPassing ? maxElapsedMs : Infinity };

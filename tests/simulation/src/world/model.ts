@@ -635,6 +635,10 @@ export function mayBeRetried({ kind, retryable, status = 0 }: Failure): boolean 
 
 /** Whether another model is to be asked, if there is one; in our own words as well. */
 export function mayFallBack({ kind, status }: Failure): boolean {
-  if (kind === "auth") return status === undefined;
-  return ["overloaded", "quota"].includes(kind);
+  return RETRYABLE_KINDS.has(kind) || ["quota", "auth", "unknown"].includes(kind) || status === 404;
+}
+
+/** Whether it is to be asked at once, without a retry of the model in use. */
+export function fallsBackAtOnce({ kind }: Failure): boolean {
+  return ["overloaded", "quota", "auth"].includes(kind);
 }

@@ -34,7 +34,13 @@ export interface OracleOptions {
   /** Further settings of the agent that answers. */
   agent?: Pick<
     AgentOptions,
-    "context" | "fallbackModels" | "getApiKey" | "maxContinuations" | "retry" | "watchdog"
+    | "context"
+    | "fallbackModels"
+    | "fallbackOn"
+    | "getApiKey"
+    | "maxContinuations"
+    | "retry"
+    | "watchdog"
   >;
 }
 

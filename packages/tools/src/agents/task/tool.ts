@@ -45,7 +45,13 @@ export interface TaskOptions {
   /** Further settings of sub-agents. */
   agent?: Pick<
     AgentOptions,
-    "context" | "fallbackModels" | "getApiKey" | "maxContinuations" | "retry" | "watchdog"
+    | "context"
+    | "fallbackModels"
+    | "fallbackOn"
+    | "getApiKey"
+    | "maxContinuations"
+    | "retry"
+    | "watchdog"
   >;
   /** Puts all messages of a sub-agent into the result's details. */
   keepMessages?: boolean;
