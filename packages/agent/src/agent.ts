@@ -15,12 +15,14 @@ import {
   textOf,
   type ThinkingLevel,
   type TokenCalibration,
+  type ToolSchema,
   type Usage,
   type UserContent,
 } from "@gyre/ai";
 import { type AgentEnd, assertSucceeded, withAnswer } from "./answer.ts";
 import { ContextMemory } from "./context/memory.ts";
 import { EventState, type EventView, keepIdentity } from "./agent-state.ts";
+import type { AgentAsTool, AgentToolOptions, PromptSchema } from "./as-tool.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
@@ -148,7 +150,14 @@ export type AgentListener = AgentSink;
  */
 export type RunOverrides = Pick<
   AgentOptions,
-  "temperature" | "maxTokens" | "headers" | "limits" | "toolChoice" | "middleware" | "tools"
+  | "temperature"
+  | "maxTokens"
+  | "headers"
+  | "limits"
+  | "toolChoice"
+  | "middleware"
+  | "tools"
+  | "caller"
 >;
 
 /** Options of a prompt. */
@@ -240,6 +249,7 @@ const OVERRIDES: readonly (keyof Launch["overrides"])[] = [
   "limits",
   "toolChoice",
   "middleware",
+  "caller",
 ];
 
 const NO_LISTENERS: readonly AgentListener[] = [];
@@ -568,6 +578,47 @@ export class Agent {
     }
     run.addToolUsage(usage);
     return true;
+  }
+
+  /**
+   * The agent as a tool of another. Each call is a run of its own on a copy of the agent as it is
+   * now, its messages included; calls that run together do not meet. The run shares what is left of
+   * the caller's limits with all others, counts into the caller's usage once, and is aborted with
+   * the call. A call of its own that waits for a person fails the run: give `needsApproval` here.
+   */
+  asTool<
+    const Name extends string,
+    const S extends ToolSchema = PromptSchema,
+    O extends AnySchema = never,
+  >(options: AgentToolOptions<Name, S, O>): AgentAsTool<Name, S, O>;
+  asTool(options: AgentToolOptions): AgentTool {
+    // A sink is the journal of one run at a time.
+    const { sink: _, onQueueChange: _changes, ...own } = this.#options;
+    const start: AgentOptions = {
+      ...own,
+      ...(this.#model && { model: this.#model }),
+      instructions: this.#systemPrompt,
+      tools: this.#tools,
+      thinkingLevel: this.#thinkingLevel,
+      messages: [...this.#state.messages],
+    };
+    const { name, description, needsApproval } = options;
+    const graces = this.#tools.map(({ abortGraceMs = 0 }) => abortGraceMs);
+    return {
+      name,
+      description,
+      parameters: options.input ?? PROMPT_SCHEMA,
+      ...(needsApproval && { needsApproval }),
+      concurrent: options.concurrent ?? true,
+      timeoutMs: options.timeoutMs ?? AGENT_TOOL_TIMEOUT_MS,
+      // Its own calls have to be ended before it can answer an abort.
+      abortGraceMs: Math.max(own.abortGraceMs ?? 0, ...graces) + AGENT_TOOL_GRACE_MS,
+      presentation: { kind: "think", delegates: true },
+      execute: async (args, context) => {
+        const { runAgentTool } = await import("./as-tool.ts");
+        return runAgentTool(new Agent(start), options, args, context);
+      },
+    };
   }
 
   /** Forgets messages, queues, usage and the last error; keeps model, tools and system prompt. */
@@ -904,6 +955,19 @@ export class Agent {
     return this.#clock.now();
   }
 }
+
+const AGENT_TOOL_TIMEOUT_MS = 3_600_000;
+const AGENT_TOOL_GRACE_MS = 500;
+const PROMPT_SCHEMA: PromptSchema = {
+  type: "object",
+  properties: {
+    prompt: {
+      type: "string",
+      description: "The task in full. The agent sees nothing else of this conversation.",
+    },
+  },
+  required: ["prompt"],
+};
 
 /** Whether a call that waited for a person before the run still does after it. */
 function isOpen({ toolCall: { id } }: PendingCall, { messages, pending }: AgentEndEvent): boolean {

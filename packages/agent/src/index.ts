@@ -2,6 +2,14 @@ export * from "./agent.ts";
 export * from "./answer.ts";
 export * from "./generate.ts";
 export { EventState, type EventView, keepIdentity } from "./agent-state.ts";
+export type {
+  AgentAsTool,
+  AgentToolDetails,
+  AgentToolOptions,
+  AgentToolProgress,
+  PromptSchema,
+} from "./as-tool.ts";
+export { explainEnd, lastText } from "./outcome.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export { toResult } from "./loop/tool-execution.ts";

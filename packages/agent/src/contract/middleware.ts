@@ -36,7 +36,7 @@ export interface ToolInvocation {
   readonly signal: AbortSignal;
   /** A person's answer, when this call was suspended before. */
   readonly decision?: Decision;
-  /** Id of the call that made this call, when a tool called a tool. */
+  /** Id of the call that made this call: a tool called a tool, or the run works for that call. */
   readonly parentId?: string;
   readonly run: RunInfo;
 }

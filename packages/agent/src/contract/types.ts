@@ -60,6 +60,11 @@ export interface ToolHost {
    * some of it. A limit that the run does not have is absent; 0 or less: used up.
    */
   left?(): Pick<Limits, "maxTotalTokens" | "maxCostUsd" | "maxDurationMs">;
+  /**
+   * Counts what the tool spends on models of its own at once, so that calls that run beside it
+   * see what is left. After it, `usage` of the result is for readers and is not counted again.
+   */
+  spend?(usage: Usage): void;
 }
 
 /** What a tool gets beside its arguments. */
@@ -74,6 +79,16 @@ export interface ToolContext {
   /** The transcript so far, live: results of calls that run beside this one may be added. */
   messages: readonly AgentMessage[];
 }
+
+/**
+ * The call of a tool that a run works for: the `context` of the tool's `execute`. The run ends
+ * when the call is aborted, spends what is left of the calling run and no more, and is counted
+ * into its usage and limits once, turn by turn. Its own calls have the id of this one as
+ * `parentId`. Where nothing is left the run does not start.
+ */
+export type Caller = Pick<ToolContext, "id" | "signal"> & {
+  host: Pick<ToolHost, "left" | "spend">;
+};
 
 /** A value that JSON can hold. */
 export type JsonValue =
@@ -485,6 +500,8 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   /** Compacts the context when it grows too large. Off unless given. */
   context?: ContextConfig;
   limits?: Limits;
+  /** The call of another agent's tool that the run works for. */
+  caller?: Caller;
   /** Another name of `limits.maxTurns`. */
   maxIterations?: number;
   retry?: RetryOptions;

@@ -206,13 +206,14 @@ function throughMiddleware(
   depth: number,
 ): Promise<AgentToolResult> {
   const { run, call, controller, decision } = execution;
+  const parentId = depth > 0 ? call.id : run.config.caller?.id;
   const invocation: ToolInvocation = {
     toolCall,
     tool,
     args,
     signal: controller.signal,
     run: run.info,
-    ...(depth > 0 && { parentId: call.id }),
+    ...(parentId !== undefined && { parentId }),
     ...(decision && { decision }),
   };
   if (tool.needsApproval && decision?.type !== "approve") {
@@ -273,6 +274,7 @@ function executeTool(
   return new Promise((resolve, reject) => {
     let timedOut = false;
     let isSettled = false;
+    let isCounted = false;
     const timeoutMs = tool.timeoutMs ?? run.config.toolTimeoutMs ?? DEFAULT_TOOL_TIMEOUT_MS;
     const stopTimer = run.clock.after(timeoutMs, () => {
       timedOut = true;
@@ -296,11 +298,15 @@ function executeTool(
     const host: ToolHost = {
       call: (name, given) => callNested(own, name, given, depth + 1),
       left: () => run.left(),
+      spend: (usage) => {
+        isCounted = true;
+        run.addToolUsage(usage);
+      },
     };
     const returned = (value: ToolReturn): void => {
       const result = toResult(tool.name, value);
       // Here, and not where results are published: what comes too late was spent as well.
-      if (result.usage) run.addToolUsage(result.usage);
+      if (result.usage && !isCounted) run.addToolUsage(result.usage);
       if (settled(result)) resolve(result);
     };
     const threw = (error: unknown): void => {

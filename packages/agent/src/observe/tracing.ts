@@ -174,7 +174,9 @@ export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Mi
 
     tool({ tool, toolCall, args, parentId, run }) {
       const state = runs.get(run);
-      const caller = parentId === undefined ? undefined : state?.calls.get(parentId);
+      // The parent may be a call of another run, in whose span this run's is.
+      const isNested = parentId !== undefined && toolCall.id.startsWith(`${parentId}/`);
+      const caller = isNested ? state?.calls.get(parentId) : undefined;
       const { span, within } = start(
         `execute_tool ${tool.name}`,
         SpanKind.INTERNAL,

@@ -3,7 +3,7 @@ export type CancelReason = "aborted" | "limit" | "sink";
 
 /**
  * Cancels a run, at most once. Cheaper than a chain of abort signals:
- * one listener on the caller's signal, however many calls wait on it, and none left
+ * one listener on each signal of a caller, however many calls wait on it, and none left
  * on it when the run is over.
  */
 export class Cancellation {
@@ -11,15 +11,14 @@ export class Cancellation {
   reason: CancelReason | undefined;
   // Few wait at once, and a list is smaller than a set.
   #waiting: (() => void)[] = [];
-  #unlink: () => void = () => {};
+  readonly #signals: readonly (AbortSignal | undefined)[];
+  readonly #abort = (): void => this.cancel("aborted");
 
-  constructor(signal: AbortSignal | undefined) {
-    if (!signal) return;
-    const abort = (): void => this.cancel("aborted");
-    if (signal.aborted) abort();
-    else {
-      signal.addEventListener("abort", abort, { once: true });
-      this.#unlink = () => signal.removeEventListener("abort", abort);
+  constructor(...signals: readonly (AbortSignal | undefined)[]) {
+    this.#signals = signals;
+    for (const signal of signals) {
+      if (signal?.aborted) this.#abort();
+      else signal?.addEventListener("abort", this.#abort, { once: true });
     }
   }
 
@@ -44,9 +43,9 @@ export class Cancellation {
     };
   }
 
-  /** Releases the caller's signal. */
+  /** Releases the signals. */
   release(): void {
-    this.#unlink();
+    for (const signal of this.#signals) signal?.removeEventListener("abort", this.#abort);
     this.#waiting = [];
   }
 }

@@ -6,7 +6,7 @@ import {
   type ToolCall,
   type Usage,
 } from "@gyre/ai";
-import type { AgentToolResult, LimitName, Limits } from "../contract/types.ts";
+import type { AgentToolResult, LimitName, Limits, ToolHost } from "../contract/types.ts";
 
 export const DEFAULT_MAX_IDENTICAL_CALLS = 3;
 /** A service that pauses more often than this in a row makes no progress. */
@@ -34,6 +34,26 @@ export function checkLimits(limits: Limits): void {
       throw new RangeError(`limits.${name} must be a number above 0, got ${String(value)}.`);
     }
   }
+}
+
+/** What is left of a run's limits, for what works on its behalf. */
+export type Left = ReturnType<NonNullable<ToolHost["left"]>>;
+const SHARED_LIMITS = ["maxTotalTokens", "maxCostUsd", "maxDurationMs"] as const;
+
+/** The lower of each limit. */
+export function tightenLimits(limits: Limits, left: Left): Limits {
+  const both = { ...limits };
+  for (const name of SHARED_LIMITS) {
+    const most = left[name];
+    if (most !== undefined) both[name] = Math.min(most, both[name] ?? Infinity);
+  }
+  return both;
+}
+
+/** Throws where nothing is left of a limit. */
+export function assertLeft(left: Left): void {
+  const name = SHARED_LIMITS.find((limit) => (left[limit] ?? 1) <= 0);
+  if (name) throw new Error(`nothing is left of the run's limit ${name}.`);
 }
 
 /** What a run has used up, against what it may use. */
@@ -89,8 +109,8 @@ export class LimitGauge {
     };
   }
 
-  /** The first limit that is reached, if any. */
-  reached(): LimitReached | undefined {
+  /** The first limit that is reached, if any. `outer`: what is left of the run that this one works for. */
+  reached(outer: Left = {}): LimitReached | undefined {
     const { maxTurns = this.#limits.maxIterations, maxTotalTokens, maxCostUsd } = this.#limits;
     if (this.#refusals > 1) return { limit: "maxIdenticalCalls", value: this.#maxIdentical };
     if (this.#truncated >= MAX_TRUNCATED_TURNS_IN_A_ROW) {
@@ -101,8 +121,8 @@ export class LimitGauge {
     }
     return (
       checkUsed("maxTurns", this.#turns, maxTurns) ??
-      checkUsed("maxTotalTokens", this.#tokens, maxTotalTokens) ??
-      checkUsed("maxCostUsd", this.#cost, maxCostUsd)
+      checkUsed("maxTotalTokens", this.#tokens, maxTotalTokens, outer.maxTotalTokens) ??
+      checkUsed("maxCostUsd", this.#cost, maxCostUsd, outer.maxCostUsd)
     );
   }
 
@@ -133,8 +153,13 @@ export class LimitGauge {
   }
 }
 
-function checkUsed(limit: LimitName, value: number, most = Infinity): LimitReached | undefined {
-  return value >= most ? { limit, value } : undefined;
+function checkUsed(
+  limit: LimitName,
+  value: number,
+  most = Infinity,
+  left = 1,
+): LimitReached | undefined {
+  return value >= most || left <= 0 ? { limit, value } : undefined;
 }
 
 /** As the service reported; estimated where it did not, or a limit would never be reached. */

@@ -28,9 +28,9 @@ import type {
   AgentSink,
   AgentTool,
   AgentToolResult,
+  Limits,
   PendingCall,
   QueueName,
-  ToolHost,
   TurnChanges,
 } from "../contract/types.ts";
 import { History } from "../transcript/history.ts";
@@ -41,7 +41,7 @@ import { EventLoopYield } from "./event-loop-yield.ts";
 import { Fallbacks } from "./fallbacks.ts";
 import { Hooks } from "./hooks.ts";
 import { Inbox } from "./inbox.ts";
-import { LimitGauge, type LimitReached } from "./limits.ts";
+import { assertLeft, type Left, LimitGauge, type LimitReached, tightenLimits } from "./limits.ts";
 import { Redirect } from "./redirect.ts";
 import { makeToolbox, type Toolbox } from "./toolbox.ts";
 
@@ -94,6 +94,7 @@ export class Run implements ContextHost {
   finalMessage: AssistantMessage | undefined;
   readonly #emitter: Emitter;
   readonly #startedAt: number;
+  readonly #limits: Limits;
   readonly #stopDeadline: () => void;
   readonly #earlierCompaction: Compaction | undefined;
   readonly #contextMemory: ContextMemory | undefined;
@@ -113,13 +114,17 @@ export class Run implements ContextHost {
     this.#startedAt = this.clock.now();
     this.eventLoop = new EventLoopYield(this.clock, this.#startedAt);
     this.streamFn = stream;
-    const limits = { ...config.limits };
+    const { caller } = config;
+    const outer = this.#outerLeft();
+    assertLeft(outer);
+    const limits = tightenLimits(config.limits ?? {}, outer);
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
+    this.#limits = limits;
     this.gauge = new LimitGauge(limits);
     this.toolbox = makeToolbox(config.tools ?? context.tools ?? []);
     this.history = new History(context.messages);
     // From here on nothing throws: a run that is not made leaves no listener behind.
-    this.cancellation = new Cancellation(signal);
+    this.cancellation = new Cancellation(signal, caller?.signal);
     this.hooks = new Hooks(this.clock, this.cancellation, config.hookTimeoutMs);
     this.inbox = new Inbox(config, this.hooks);
     this.#emitter = new Emitter(
@@ -251,23 +256,31 @@ export class Run implements ContextHost {
     this.history.append(message);
     this.finalMessage = message;
     this.usage = addUsage(this.usage, message.usage);
+    this.config.caller?.host.spend?.(message.usage);
   }
 
   /** Counts what a tool spent on models of its own. */
   addToolUsage(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
     this.gauge.addUsage(usage);
+    this.config.caller?.host.spend?.(usage);
   }
 
   /** What a tool may still spend (R23). */
-  left(): ReturnType<NonNullable<ToolHost["left"]>> {
-    const { maxDurationMs } = this.config.limits ?? {};
-    return {
+  left(): Left {
+    const { maxDurationMs } = this.#limits;
+    const own: Left = {
       ...this.gauge.left(),
       ...(maxDurationMs !== undefined && {
         maxDurationMs: this.#startedAt + maxDurationMs - this.clock.now(),
       }),
     };
+    return tightenLimits(own, this.#outerLeft());
+  }
+
+  /** What is left of the run that this one works for. */
+  #outerLeft(): Left {
+    return this.config.caller?.host.left?.() ?? {};
   }
 
   /** An id for a call that a tool makes of a tool. */
@@ -296,9 +309,9 @@ export class Run implements ContextHost {
 
   limitReached(): LimitReached | undefined {
     if (this.canceled === "limit") {
-      return { limit: "maxDurationMs", value: this.config.limits?.maxDurationMs ?? 0 };
+      return { limit: "maxDurationMs", value: this.#limits.maxDurationMs ?? 0 };
     }
-    return this.gauge.reached();
+    return this.gauge.reached(this.#outerLeft());
   }
 
   /** Notifies the middleware of the start of the run; the result notifies it of the end. */

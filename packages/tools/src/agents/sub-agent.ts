@@ -6,11 +6,11 @@ import {
   type AgentOptions,
   type AgentTool,
   type AgentToolResult,
-  isLlmMessage,
-  type Limits,
+  type Caller,
+  explainEnd,
+  lastText,
   type Middleware,
   OutputError,
-  type ToolHost,
 } from "@gyre/agent";
 import {
   type AssistantMessage,
@@ -21,7 +21,7 @@ import {
   type UserContent,
 } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
-import { counted, grouped } from "../text/text.ts";
+import { grouped } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 
 /** What tools that ask models are made of. */
@@ -72,29 +72,10 @@ export interface SubAgentJob {
   attachments?: readonly UserContent[];
   /** Asks for an answer of this form. */
   schema?: JsonSchema;
-  /** The call that it works for: its own calls pass the middleware with this as `parentId`. */
-  callId: string;
-  signal: AbortSignal;
+  /** The call that it works for. */
+  caller: Caller;
   onUpdate: (partial: AgentToolResult) => void;
   keepMessages?: boolean;
-}
-
-type Budget = ReturnType<NonNullable<ToolHost["left"]>>;
-const SHARED_LIMITS = ["maxTotalTokens", "maxCostUsd", "maxDurationMs"] as const;
-
-/** The lower of each limit. */
-export function tighter(limits: Limits, left: Budget): Limits {
-  const both: Limits = { ...limits };
-  for (const name of SHARED_LIMITS) {
-    const most = left[name];
-    if (most !== undefined) both[name] = Math.min(most, limits[name] ?? Infinity);
-  }
-  return both;
-}
-
-/** The first limit of which nothing is left. */
-export function usedUp(left: Budget): keyof Budget | undefined {
-  return SHARED_LIMITS.find((name) => (left[name] ?? 1) <= 0);
 }
 
 /**
@@ -103,31 +84,21 @@ export function usedUp(left: Budget): keyof Budget | undefined {
  * none with what it had said until then. Rejects only where it cannot be started.
  */
 export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
-  const { signal, schema } = job;
-  const middleware = job.agent.middleware?.map((layer) => forCall(layer, job.callId));
-  const { attachments = [] } = job;
-  const agent = new Agent({ ...job.agent, ...(middleware && { middleware }) });
+  const { attachments = [], caller, prompt, schema } = job;
+  const agent = new Agent(job.agent);
   const progress = new Progress(job.agent.clock, job.onUpdate);
   agent.subscribe((event) => progress.see(event));
-  const abort = (): void => agent.abort();
-  signal.addEventListener("abort", abort, { once: true });
   try {
-    if (schema === undefined) {
-      const ended = agent.prompt(job.prompt, { attachments });
-      if (signal.aborted) abort();
-      return toResult(job, await ended);
-    }
-    const run = agent.run(job.prompt, { attachments, output: schema });
-    if (signal.aborted) abort();
-    const end = await run.result();
+    if (schema === undefined)
+      return toResult(job, await agent.prompt(prompt, { attachments, caller }));
+    const end = await agent.prompt(prompt, { attachments, caller, output: schema });
     try {
-      return toResult(job, end, { value: await run.output() });
+      return toResult(job, end, { value: end.output });
     } catch (error) {
       if (error instanceof OutputError) return toResult(job, end, { missing: error.message });
       throw error;
     }
   } finally {
-    signal.removeEventListener("abort", abort);
     progress.stop();
   }
 }
@@ -154,68 +125,15 @@ function toResult(
   });
   if (typed && "value" in typed) return give(JSON.stringify(typed.value), false);
   const answer = shortened(lastText(messages));
-  const failure = describeFailure(job.who, end) ?? (typed && typed.missing);
+  const failure = explainEnd(job.who, end) ?? (typed && typed.missing);
   if (failure === undefined && answer !== "") return give(answer, false);
   const partial = answer === "" ? "It had said nothing." : `What it had said last:\n${answer}`;
   return give(`${failure ?? `The ${job.who} ended without an answer.`}\n${partial}`, true);
 }
 
-/** Why an agent did not come to an end of its own, if so. */
-function describeFailure(who: string, end: AgentEndEvent): string | undefined {
-  const after = `after ${counted(end.turns, "turn")}`;
-  switch (end.stop) {
-    case "done":
-    case "terminated":
-      return undefined;
-    case "stopped":
-      // Its last message may have been the answer all the same.
-      return end.finalMessage?.stopReason === "stop"
-        ? undefined
-        : `The ${who} was stopped ${after}, before it was done: what is left of the run's limits is used up.`;
-    case "limit":
-      return `The ${who} was stopped ${after}, before it was done, by its limit ${end.limit ?? ""}. Ask for less at a time, or go on yourself.`;
-    case "aborted":
-      return `The ${who} was stopped ${after}, before it was done.`;
-    case "suspended": {
-      const calls = end.pending.map(({ toolCall, reason }) => `"${toolCall.name}" (${reason})`);
-      return `The ${who} was stopped ${after}: its call of ${calls.join(", ")} waits for a person, and a call inside of a call cannot be left waiting. Make that call yourself.`;
-    }
-    case "error":
-    case "sink":
-      return `The ${who} failed ${after}: ${end.finalMessage?.errorMessage ?? "no reason was given"}`;
-  }
-}
-
-/** The last words, those before a call that was the last included. */
-function lastText(messages: readonly AgentMessage[]): string {
-  for (const message of messages.toReversed()) {
-    if (!isLlmMessage(message) || message.role !== "assistant") continue;
-    const text = textOf(message).trim();
-    if (text !== "") return text;
-  }
-  return "";
-}
-
 function shortened(answer: string): string {
   if (answer.length <= MAX_ANSWER_CHARS) return answer;
   return `${cutText(answer, MAX_ANSWER_CHARS)}\n[Cut after ${grouped(MAX_ANSWER_CHARS)} of ${grouped(answer.length)} characters. Ask again for a shorter answer, or for the missing part alone.]`;
-}
-
-/** The same middleware around calls that are made on behalf of another. */
-function forCall(layer: Middleware, callId: string): Middleware {
-  return {
-    ...(layer.run && { run: (run) => layer.run?.(run) }),
-    ...(layer.late && { late: (call, result, run) => layer.late?.(call, result, run) }),
-    ...(layer.model && {
-      model: (call, next) => (layer.model ? layer.model(call, next) : next(call)),
-    }),
-    ...(layer.tool && {
-      tool: (call, next) => {
-        const named = { parentId: callId, ...call };
-        return layer.tool ? layer.tool(named, (changed = named) => next(changed)) : next(named);
-      },
-    }),
-  };
 }
 
 /** Reports what an agent does, not more often than a person can read. */

@@ -4,7 +4,7 @@ import type { ToolEnv } from "../../contract/env.ts";
 import { fromSource, PROVENANCE_NOTE } from "../../text/provenance.ts";
 import { humanSize } from "../../text/truncate.ts";
 import { PathError } from "../../workspace/workspace.ts";
-import { runSubAgent, tighter, usedUp } from "../sub-agent.ts";
+import { runSubAgent } from "../sub-agent.ts";
 import { DEFAULT_ORACLE_TURNS, MAX_ORACLE_FILE_BYTES, type OracleOptions } from "./tool.ts";
 
 const SYSTEM_PROMPT: string =
@@ -18,7 +18,7 @@ export async function askOracle(
   env: ToolEnv,
   options: OracleOptions,
   { question, files = [] }: { question: string; files?: readonly string[] },
-  { id, signal, update: onUpdate, host }: ToolContext,
+  context: ToolContext,
 ): Promise<AgentToolResult> {
   const { maxTurns = DEFAULT_ORACLE_TURNS, maxCostUsd, maxTokens } = options.budget ?? {};
   const limits = {
@@ -26,9 +26,6 @@ export async function askOracle(
     ...(maxCostUsd !== undefined && { maxCostUsd }),
     ...(maxTokens !== undefined && { maxTotalTokens: maxTokens }),
   };
-  const left = host.left?.() ?? {};
-  const spent = usedUp(left);
-  if (spent) throw new Error(`nothing is left of the run's limit ${spent}.`);
   const given: UserContent[] = [];
   for (const path of files) given.push(await readAttachment(env, path));
   return runSubAgent({
@@ -40,15 +37,14 @@ export async function askOracle(
       instructions: options.systemPrompt ?? SYSTEM_PROMPT,
       thinkingLevel: options.thinkingLevel ?? "off",
       tools: options.tools ?? [],
-      limits: tighter(limits, left),
+      limits,
       ...(options.middleware && { middleware: options.middleware }),
       clock: env.clock,
     },
     prompt: question,
     attachments: given,
-    callId: id,
-    signal,
-    onUpdate,
+    caller: context,
+    onUpdate: context.update,
   });
 }
 

@@ -1,8 +1,7 @@
 import type { AgentTool, AgentToolResult, ToolContext } from "@gyre/agent";
-import { totalTokens, type Usage } from "@gyre/ai";
 import type { ToolEnv } from "../../contract/env.ts";
 import { PROVENANCE_NOTE } from "../../text/provenance.ts";
-import { runSubAgent, tighter, usedUp } from "../sub-agent.ts";
+import { runSubAgent } from "../sub-agent.ts";
 import type { Places } from "./places.ts";
 import {
   DEFAULT_TASK_TURNS,
@@ -18,16 +17,10 @@ const SYSTEM_PROMPT: string =
   "your last message is all that the one who gave you the task will see. " +
   PROVENANCE_NOTE;
 
-type Left = ReturnType<NonNullable<ToolContext["host"]["left"]>>;
-
 /** Where in the tree of sub-agents a call is made. */
 export interface TaskLevel {
   /** How deep the sub-agents are that it starts. */
   depth: number;
-  /** What is left above the run that calls it. */
-  outerLeft: () => Left;
-  /** The sub-agents that it has started and that still run. */
-  running: Set<Share>;
   /** For those that work at the same time. */
   places: Places;
 }
@@ -36,24 +29,16 @@ export interface TaskLevel {
 export async function runTask(
   env: ToolEnv,
   options: TaskOptions,
-  { depth, outerLeft, running, places }: TaskLevel,
-  nested: (level: Omit<TaskLevel, "places">) => AgentTool,
+  { depth, places }: TaskLevel,
+  nested: () => AgentTool,
   args: { prompt: string; schema?: object; tools?: readonly string[]; model?: string },
-  { id, signal, update: onUpdate, host }: ToolContext,
+  context: ToolContext,
 ): Promise<AgentToolResult> {
   const model = findModel(options, args.model);
   const schema = checkSchema(args.schema);
-  const left = (): Left => tighter(without(host.left?.() ?? {}, running), outerLeft());
-  const share: Share = { spent: {}, inner: new Set() };
-  const tools = selectTools(options, args.tools, depth, () =>
-    nested({ depth: depth + 1, outerLeft: left, running: share.inner }),
-  );
-  await places.take(signal);
+  const tools = selectTools(options, args.tools, depth, nested);
+  await places.take(context.signal);
   try {
-    const nothingLeft = usedUp(left());
-    if (nothingLeft) throw new Error(`nothing is left of the run's limit ${nothingLeft}.`);
-    const limits = tighter({ maxTurns: DEFAULT_TASK_TURNS, ...options.limits }, left());
-    running.add(share);
     return await runSubAgent({
       who: "sub-agent",
       agent: {
@@ -65,25 +50,18 @@ export async function runTask(
           .join("\n\n"),
         thinkingLevel: options.thinkingLevel ?? "off",
         tools,
-        limits,
-        shouldStopAfterTurn: ({ usage }) => {
-          share.spent = usage;
-          return usedUp(left()) !== undefined;
-        },
+        limits: { maxTurns: DEFAULT_TASK_TURNS, ...options.limits },
         ...(options.middleware && { middleware: options.middleware }),
         clock: env.clock,
       },
       prompt: args.prompt,
       ...(schema && { schema }),
-      callId: id,
-      signal,
-      onUpdate,
+      caller: context,
+      onUpdate: context.update,
       ...(options.keepMessages && { keepMessages: true }),
     });
   } finally {
-    running.delete(share);
-    // The next one starts when the run has counted what this one spent.
-    void env.clock.turn().then(() => places.giveBack());
+    places.giveBack();
   }
 }
 
@@ -116,33 +94,4 @@ function selectTools(
   return [...new Set(asked ?? allowed)].map((name) =>
     name === TASK_TOOL ? nested() : tools.get(name),
   );
-}
-
-/** What a sub-agent has spent that its caller's run has not counted yet. */
-interface Share {
-  /** As of its last turn. */
-  spent: Usage;
-  /** Of its own sub-agents that still run. */
-  inner: Set<Share>;
-}
-
-/** What is left, less what those that still run have spent of it. */
-function without(left: Left, running: ReadonlySet<Share>): Left {
-  let { maxTotalTokens, maxCostUsd } = left;
-  for (const { spent, inner } of running) {
-    if (maxTotalTokens !== undefined) maxTotalTokens -= totalTokens(spent);
-    if (maxCostUsd !== undefined) maxCostUsd -= spent.cost?.total ?? 0;
-    ({ maxTotalTokens, maxCostUsd } = without(
-      {
-        ...(maxTotalTokens !== undefined && { maxTotalTokens }),
-        ...(maxCostUsd !== undefined && { maxCostUsd }),
-      },
-      inner,
-    ));
-  }
-  return {
-    ...left,
-    ...(maxTotalTokens !== undefined && { maxTotalTokens }),
-    ...(maxCostUsd !== undefined && { maxCostUsd }),
-  };
 }

@@ -6,7 +6,6 @@ import type { ToolEnv } from "../../contract/env.ts";
 import { ToolRegistry } from "../../contract/registry.ts";
 import { taskEntry } from "./entry.ts";
 import { Places } from "./places.ts";
-import type { TaskLevel } from "./run.ts";
 
 /** A sub-agent may have sub-agents; those have none. */
 export const MAX_TASK_DEPTH = 2;
@@ -97,16 +96,11 @@ export function taskTool(env: ToolEnv, given: TaskOptions): GuardedTool {
     throw new Error(`There is a tool "${TASK_TOOL}" already: sub-agents get one of their own.`);
   }
   for (const name of options.toolNames ?? []) if (name !== TASK_TOOL) options.tools.get(name);
-  return taskToolAt({ depth: 1, outerLeft: () => ({}), running: new Set() }, env, options);
+  return taskToolAt(1, env, options);
 }
 
 /** The tool for one level of sub-agents. */
-function taskToolAt(
-  level: Omit<TaskLevel, "places">,
-  env: ToolEnv,
-  options: TaskOptions,
-): GuardedTool {
-  const { depth } = level;
+function taskToolAt(depth: number, env: ToolEnv, options: TaskOptions): GuardedTool {
   // A sub-agent that waits for its own does not work meanwhile: they work in its place.
   const places = new Places(depth === 1 ? MAX_TASKS_AT_ONCE : 1);
 
@@ -119,9 +113,8 @@ function taskToolAt(
     abortGraceMs: TASK_ABORT_GRACE_MS * (MAX_TASK_DEPTH + 1 - depth),
     async execute(args, context) {
       const { runTask } = await import("./run.ts");
-      const nested = (inner: Omit<TaskLevel, "places">): AgentTool =>
-        taskToolAt(inner, env, options);
-      return runTask(env, options, { ...level, places }, nested, args, context);
+      const nested = (): AgentTool => taskToolAt(depth + 1, env, options);
+      return runTask(env, options, { depth, places }, nested, args, context);
     },
     access(args) {
       const { provider, id } = findModel(options, optionalText(args["model"]));
