@@ -13,6 +13,7 @@ import {
   type StreamFn,
   systemClock,
   textOf,
+  THINKING_LEVELS,
   type ThinkingLevel,
   type TokenCalibration,
   type ToolSchema,
@@ -351,7 +352,7 @@ export class Agent {
   }
 
   setThinkingLevel(level: ThinkingLevel): void {
-    this.#thinkingLevel = level;
+    this.#thinkingLevel = checkLevel(level);
   }
 
   setTools(tools: readonly AgentTool[]): void {
@@ -988,11 +989,23 @@ function checkOptions(options: AgentOptions): AgentOptions {
   for (const [name, right] of Object.entries(MISPLACED)) {
     if (name in options) throw new TypeError(`An agent has no option "${name}": write ${right}.`);
   }
+  const { protocol, thinkingLevel } = options;
+  if (protocol && typeof protocol.stream !== "function") {
+    const what = typeof protocol === "function" ? "is a function" : "has no method `stream`";
+    throw new TypeError(`The \`protocol\` ${what}: give a client, such as createModelClient().`);
+  }
+  if (thinkingLevel) checkLevel(thinkingLevel);
   return options;
 }
 
 function isModel(model: Model | string): model is Model {
   return typeof model !== "string";
+}
+
+function checkLevel(level: ThinkingLevel): ThinkingLevel {
+  if (THINKING_LEVELS.includes(level)) return level;
+  const levels = THINKING_LEVELS.join(", ").replace(/, (\w+)$/, " or $1");
+  throw new TypeError(`There is no thinking level ${JSON.stringify(level)}: write ${levels}.`);
 }
 
 type LaunchOptions = RunOverrides & { signal?: AbortSignal; output?: AnySchema };

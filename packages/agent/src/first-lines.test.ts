@@ -227,6 +227,9 @@ describe("what people write by mistake", () => {
     [{ maxSteps: 3 }, /no option "maxSteps": write limits: \{ maxTurns \}/],
     [{ messages: [{ role: "system", content: "Be brief." }] }, /no role "system".*`instructions`/],
     [{ messages: [{ role: "assistant", content: "Hi" }] }, /is a list of blocks.*got "Hi"/],
+    [{ protocol: () => scriptedModel([]) }, /`protocol` is a function.*createModelClient\(\)/],
+    [{ protocol: {} }, /`protocol` has no method `stream`.*createModelClient\(\)/],
+    [{ thinkingLevel: "max" }, /no thinking level "max": write off, minimal, low.*or xhigh/],
   ])("%j is answered with what to write", (options, text) => {
     expect(() => make(options)).toThrow(text);
   });
@@ -239,11 +242,23 @@ describe("what people write by mistake", () => {
     );
   });
 
+  it("setThinkingLevel() with a level that there is not is answered with what to write", () => {
+    const agent = new Agent({ thinkingLevel: "low" });
+    expect(() => agent.setThinkingLevel("ultra" as never)).toThrow(/no thinking level "ultra"/);
+    expect(agent.state.thinkingLevel).toBe("low");
+  });
+
   const schema = { type: "object", properties: {} } as const;
   const execute = (): string => "ok";
+  const executeInOrder = (id: string, args: object, signal: object): string =>
+    id + String(args) + String(signal);
   it.each<[object, RegExp]>([
     [{ name: "a", inputSchema: schema, execute }, /Tool "a" has no `parameters`/],
     [{ name: "a", parameters: schema }, /Tool "a" has no function `execute`/],
+    [
+      { name: "a", parameters: schema, execute: executeInOrder },
+      /`execute` of tool "a" has 3 parameters: write execute\(args, \{ id, signal/,
+    ],
     [{ name: "get weather!", parameters: schema, execute }, /letters, digits.*"get weather!"/],
     [{ name: "a", parameters: z.string(), execute }, /schema of type "string".*give an object/],
   ])("a tool %j is answered with what to write", async (tool, text) => {

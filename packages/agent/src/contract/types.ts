@@ -170,6 +170,11 @@ export function checkTool(
   if (typeof execute !== "function") {
     throw new TypeError(`Tool "${name}" has no function \`execute\`.`);
   }
+  if (execute.length > 2) {
+    throw new TypeError(
+      `The function \`execute\` of tool "${name}" has ${execute.length} parameters: write execute(args, { id, signal, update, host, messages }).`,
+    );
+  }
   const { type } = toJsonSchema(parameters);
   if (type !== undefined && type !== "object") {
     throw new TypeError(

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { complete } from "./client.ts";
 import { cutOff, fail, scriptedModel } from "../testing/scripted.ts";
 
+const { model } = scriptedModel([]);
 const context = { messages: [{ role: "user" as const, content: "Go", timestamp: 0 }] };
 
 it("complete gives the whole response, and passes the options on", async () => {
@@ -31,4 +32,14 @@ it("complete rejects where there is no response: a throw, a rejection, a stream 
   await expect(complete(client, client.model, context)).rejects.toMatchObject({
     code: "incomplete",
   });
+});
+
+it.each([
+  ["gpt-5", { messages: [] }, 'the name "gpt-5" where it needs a model: give findModel("gpt-5")'],
+  [model, "hello", 'give { messages: [{ role: "user", content: "hello"'],
+  [model, [], "give { messages: [{ role:"],
+  [undefined, { messages: [] }, "complete(client, model, context) has no model"],
+])("complete(client, %j, %j) is answered with what to write", async (given, context, text) => {
+  const client = scriptedModel([]);
+  await expect(complete(client, given as never, context as never)).rejects.toThrow(text);
 });

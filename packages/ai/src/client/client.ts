@@ -77,5 +77,22 @@ export async function complete(
   context: Context,
   options: StreamOptions = {},
 ): Promise<AssistantMessage> {
+  checkRequest(model, context);
   return (await client.stream(model, context, options)).result();
+}
+
+/** Throws on what programs without types write, and says what to write instead. */
+function checkRequest(model: unknown, context: unknown): void {
+  const call = "complete(client, model, context)";
+  if (typeof model === "string") {
+    throw new TypeError(
+      `${call} has the name "${model}" where it needs a model: give findModel("${model}") of @gyre/ai/models.`,
+    );
+  }
+  if (typeof model !== "object" || model === null) throw new TypeError(`${call} has no model.`);
+  if (typeof context === "object" && context !== null && "messages" in context) return;
+  const content = JSON.stringify(typeof context === "string" ? context : "Hi");
+  throw new TypeError(
+    `The context of ${call} is an object with messages: give { messages: [{ role: "user", content: ${content}, timestamp: Date.now() }] }.`,
+  );
 }

@@ -66,6 +66,17 @@ describe("toJsonSchema", () => {
     );
   });
 
+  const old = (vendor: string): never =>
+    ({ "~standard": { version: 1, vendor, validate: () => ({ value: 1 }) } }) as never;
+
+  it.each([
+    ["valibot", old("valibot"), "toStandardJsonSchema(schema) of @valibot/to-json-schema"],
+    ["zod before 4.2", old("zod"), "zod has it from version 4.2 on"],
+    ["zod before 3.24", { _def: { typeName: "ZodObject" } }, "zod has it from version 4.2 on"],
+  ])("of %s it says the one way that works", (_, schema, text) => {
+    expect(() => toJsonSchema(schema)).toThrow(text);
+  });
+
   it("distinguishes schemas that validate by themselves from data", () => {
     expect([zod, arktype].map((schema) => isStandardSchema(schema))).toEqual([true, true]);
     expect([plain, typebox].map((schema) => isStandardSchema(schema))).toEqual([false, false]);

@@ -42,16 +42,17 @@ const converted = new WeakMap<StandardSchema, JsonSchema>();
  * the program, best seen when the tool is defined.
  */
 export function toJsonSchema(schema: AnySchema): JsonSchema {
-  if (!isStandardSchema(schema)) return schema as JsonSchema;
+  if (!isStandardSchema(schema)) {
+    // zod before it knew Standard Schema: an object that looks like data.
+    if ("_def" in schema) throw new TypeError(describeMissing("zod"));
+    return schema as JsonSchema;
+  }
   const known = converted.get(schema);
   if (known !== undefined) return known;
   const { vendor, jsonSchema } = schema["~standard"];
   // The type says that it is there; a library that is older than the type does not know that.
   if (typeof jsonSchema?.input !== "function") {
-    throw new TypeError(
-      `The ${vendor} schema has no JSON Schema (no "~standard".jsonSchema). ` +
-        `Use a version of ${vendor} that can, or give the tool a plain JSON Schema.`,
-    );
+    throw new TypeError(describeMissing(vendor));
   }
   let result: JsonSchema;
   try {
@@ -65,6 +66,17 @@ export function toJsonSchema(schema: AnySchema): JsonSchema {
   }
   converted.set(schema, result);
   return result;
+}
+
+/** What to write where a library has no JSON Schema, for the libraries that have a way to it. */
+const WAYS: Readonly<Record<string, string>> = {
+  valibot: "Give toStandardJsonSchema(schema) of @valibot/to-json-schema",
+  zod: "Update zod: zod has it from version 4.2 on",
+};
+
+function describeMissing(vendor: string): string {
+  const way = WAYS[vendor] ?? `Use a version of ${vendor} that can`;
+  return `The ${vendor} schema has no JSON Schema (no "~standard".jsonSchema). ${way}, or give the tool a plain JSON Schema.`;
 }
 
 /** Whether a schema is of a library that validates by itself. */
