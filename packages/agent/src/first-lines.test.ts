@@ -251,7 +251,7 @@ describe("what people write by mistake", () => {
   const schema = { type: "object", properties: {} } as const;
   const execute = (): string => "ok";
   const executeInOrder = (id: string, args: object, signal: object): string =>
-    id + String(args) + String(signal);
+    JSON.stringify({ id, args, signal });
   it.each<[object, RegExp]>([
     [{ name: "a", inputSchema: schema, execute }, /Tool "a" has no `parameters`/],
     [{ name: "a", parameters: schema }, /Tool "a" has no function `execute`/],
