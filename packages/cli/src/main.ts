@@ -157,7 +157,8 @@ function checkOptions(command: CommandName, values: Values): void {
   }
 }
 
-async function readArguments(args: string[]): Promise<{ positionals: string[]; values: Values }> {
+async function readArguments(given: string[]): Promise<{ positionals: string[]; values: Values }> {
+  const args = joinValues(given);
   const { tokens } = parseArgs({ args, options: OPTIONS, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind !== "option" || Object.hasOwn(OPTIONS, token.name)) continue;
@@ -170,6 +171,26 @@ async function readArguments(args: string[]): Promise<{ positionals: string[]; v
     const message = error instanceof Error ? error.message : String(error);
     throw new UsageError(message.replaceAll("\n", " "), { cause: error });
   }
+}
+
+/**
+ * Joins values to their options where `parseArgs` cannot know them: none after `--verbose`, and
+ * `-git` after `--tools`.
+ */
+function joinValues(args: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const word = args[at] ?? "";
+    const next = args[at + 1];
+    if (word === "--") return [...joined, ...args.slice(at)];
+    if (word === "--tools" && next !== undefined && /^-[a-z]{2}/.test(next)) {
+      joined.push(`${word}=${next}`);
+      at++;
+    } else if (word === "--verbose" && (next === undefined || /^-./.test(next))) {
+      joined.push(`${word}=${OPTIONS.verbose.bare}`);
+    } else joined.push(word);
+  }
+  return joined;
 }
 
 async function meant(name: string, known: readonly string[], prefix = ""): Promise<string> {

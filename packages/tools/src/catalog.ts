@@ -49,11 +49,13 @@ export const DEFAULT_TOOLS: readonly string[] = [
   "grep",
   "find",
   "notes",
+  "git",
+  "oracle",
 ];
 
 /**
  * Every tool, in the order in which a model sees those it has: the default ones, the others by
- * name, and at last those that ask models, which get the tools made before.
+ * name, and at last those that ask models.
  */
 export const TOOLS: readonly ToolEntry<ToolParts>[] = Object.values(entries).toSorted(
   (a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1),

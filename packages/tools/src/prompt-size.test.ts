@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentTool } from "@gyre/agent";
 import { toJsonSchema } from "@gyre/ai";
+import { scriptedModel } from "@gyre/ai/testing";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PROVENANCE_NOTE } from "./text/provenance.ts";
@@ -11,7 +12,8 @@ import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 /** What every request of an agent with these tools begins with, in tokens. */
 const CODING_TOOLS = ["read", "edit", "write", "shell", "jobs", "grep", "find"];
 const MAX_CODING_TOKENS = 850;
-const MAX_GIT_TOKENS = 350;
+const MAX_GIT_TOKENS = 280;
+const MAX_ORACLE_TOKENS = 90;
 const MAX_NOTE_TOKENS = 60;
 
 let folder: string;
@@ -55,6 +57,12 @@ describe("what a model gets", () => {
 
   it(`of git is at most ${MAX_GIT_TOKENS} tokens`, async () => {
     expectAtMost(MAX_GIT_TOKENS, await open({ tools: ["git"] }));
+  });
+
+  it(`of the oracle is at most ${MAX_ORACLE_TOKENS} tokens`, async () => {
+    const model = scriptedModel([]);
+    const oracle = { client: model, model: model.model };
+    expectAtMost(MAX_ORACLE_TOKENS, await open({ tools: ["oracle"], oracle }));
   });
 
   it(`of where texts come from is at most ${MAX_NOTE_TOKENS} tokens`, () => {

@@ -159,9 +159,11 @@ describe("files that are read-only", () => {
 
 describe("openToolset", () => {
   it("has every tool once, and each can say what a call would do", async () => {
-    tools = await open(folder);
+    const model = scriptedModel([]);
+    const oracle = { client: model, model: model.model };
+    tools = await open(folder, { oracle });
     const names = tools.registry.list().map(({ name }) => name);
-    const offered = TOOLS.filter(({ needsOptions }) => !needsOptions);
+    const offered = TOOLS.filter(({ name, needsOptions }) => name === "oracle" || !needsOptions);
     expect(names).toEqual(offered.map(({ name }) => name));
     expect(names.slice(0, DEFAULT_TOOLS.length)).toEqual(DEFAULT_TOOLS);
     for (const tool of tools.registry.list()) {
@@ -192,6 +194,16 @@ describe("openToolset", () => {
     const opening = open(join(folder, "missing"), { tools: ["read", name], fetch: false });
     await expect(opening).rejects.toThrow(words);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("makes one more when it is asked for", async () => {
+    tools = await open(folder, { tools: ["read"], fetch: false });
+    await tools.add("git");
+    await tools.add("read");
+    expect(tools.registry.list().map(({ name }) => name)).toEqual(["read", "git"]);
+    await expect(tools.add("gti")).rejects.toThrow("Did you mean git?");
+    await expect(tools.add("fetch")).rejects.toThrow('There is no tool "fetch".');
+    await expect(tools.add("task")).rejects.toThrow('There is no tool "task".');
   });
 
   it("gives those that ask models the tools that are there", async () => {

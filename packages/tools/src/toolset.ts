@@ -23,6 +23,11 @@ import { openWorkspace } from "./workspace/workspace.ts";
 
 const OWNER_ONLY = 0o700;
 
+/** Those that ask models are made last: they get the tools made before. */
+const MAKING_ORDER = TOOLS.toSorted(
+  (a, b) => Number(a.presentation.delegates ?? false) - Number(b.presentation.delegates ?? false),
+);
+
 export interface ToolsetOptions extends ToolOptions {
   /** The folder to work in. */
   root: string;
@@ -76,6 +81,8 @@ export interface Toolset {
   jobs: JobTable;
   todos: TodoList;
   notes: NotePad;
+  /** Makes one more of our tools. One that is there stays as it is; a name that is not known is an error. */
+  add(name: string): Promise<void>;
   /** Ends all jobs and lets go of the folder. What long output was kept is gone. */
   close(): Promise<void>;
 }
@@ -125,14 +132,23 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const shell = shellOptions(options, jobs);
   const shared = new Map<string, AgentTool>();
   const parts = { env, jobs, todos, notes, shell, options, shared };
-  for (const entry of TOOLS) {
-    if (!names.includes(entry.name)) continue;
+  const make = async (entry: ToolEntry<ToolParts>): Promise<AgentTool> => {
     const tool = await entry.make(parts);
-    made.set(entry.name, tool);
     if (!entry.isPersonal) shared.set(entry.name, tool);
+    return tool;
+  };
+  for (const entry of MAKING_ORDER) {
+    if (names.includes(entry.name)) made.set(entry.name, await make(entry));
   }
+  const registry = new ToolRegistry(names.flatMap((name) => made.get(name) ?? []));
   return {
-    registry: new ToolRegistry(names.flatMap((name) => made.get(name) ?? [])),
+    registry,
+    async add(name) {
+      if (registry.has(name)) return;
+      const entry = TOOLS.find((each) => each.name === name && isOffered(each, options));
+      if (!entry) throw noSuchTool(name, [...registry.list().map((tool) => tool.name), ...offered]);
+      registry.register(await make(entry));
+    },
     env,
     jobs,
     todos,

@@ -105,7 +105,7 @@ async function completeValue(
     case "session":
       return offerWords((await names.sessions()).filter((name) => HARMLESS.test(name)));
     case "tools": {
-      const chosen = typed.slice(0, typed.lastIndexOf(",") + 1);
+      const chosen = /^(?:.*,)?[+-]?/.exec(typed)?.[0] ?? "";
       const tools = [...DEFAULT_TOOLS, ...OTHER_TOOLS].map((name) => chosen + name);
       return { ...offerWords(tools), kind: "part" };
     }

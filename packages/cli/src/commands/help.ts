@@ -80,7 +80,7 @@ export function aboutOption(name: OptionName, command: CommandName = "run"): str
 /** Which tools there are, for people. */
 export const TOOLS_NOTE: string =
   `Without --tools it has ${DEFAULT_TOOLS.join(", ")}, and skill where there are skills. ` +
-  `There are also ${OTHER_TOOLS.join(", ")}: to have one, name it with all others that are wanted.`;
+  `There are also ${OTHER_TOOLS.join(", ")}: --tools +${OTHER_TOOLS[0]} adds one, --tools -git takes one away.`;
 
 /** A user must not wait for a question that never comes. */
 export const ASKING_NOTE: string =

@@ -5,6 +5,7 @@ import type { Io } from "../core/io.ts";
 import { createReadable, createWritable } from "../core/streams.ts";
 import { openProgramMcp } from "../mcp/open.ts";
 import { changedTools, mcpStateText, NO_SERVERS, plain, trustedText } from "../mcp/text.ts";
+import { TOOL_GROUPS } from "../core/tool-lists.ts";
 import type { Values } from "../core/options.ts";
 import { readSetup, type Setup } from "../harness/setup.ts";
 import { version } from "../core/version.ts";
@@ -86,7 +87,8 @@ async function serve(setup: Setup, io: Io): Promise<ExitCode> {
     import("@gyre/tools/mcp"),
   ]);
   // Settings for an agent of the user's own say nothing of what others may have.
-  const tools = explicit.has("tools") ? (settings.tools ?? SERVED_TOOLS) : SERVED_TOOLS;
+  const named = explicit.has("tools") ? (settings.tools ?? SERVED_TOOLS) : SERVED_TOOLS;
+  const tools = named.filter((name) => !TOOL_GROUPS.includes(name));
   const mode = explicit.has("mode") ? (settings.mode ?? "ask") : "ask";
   const { allow = [], ask = [], deny = [], network = false, sandbox = "auto" } = settings;
   const toolset = await openToolset({

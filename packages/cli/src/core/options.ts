@@ -19,6 +19,8 @@ export interface OptionSpec {
   multiple?: boolean;
   /** Stands for the value in the help. */
   value?: string;
+  /** The value where none follows. */
+  bare?: string;
   /** Values that a shell can complete, or what it is to look for. */
   complete?: readonly string[] | CompletionKind;
   about: string;
@@ -62,7 +64,8 @@ export const OPTIONS = {
     type: "string",
     value: "A,B",
     complete: "tools",
-    about: "the tools it has, all of them by name; none: no tools",
+    about:
+      "the tools it has, all of them by name; +NAME, -NAME: one more, one less; none: no tools",
   },
   mode: {
     type: "string",
@@ -113,9 +116,10 @@ export const OPTIONS = {
   },
   verbose: {
     type: "string",
-    value: "FILE",
+    value: "[FILE]",
     complete: "file",
-    about: "write all that is sent and received to a file, without keys",
+    bare: "",
+    about: "write all that is sent and received to stderr or a file, without keys",
   },
   log: {
     type: "string",
@@ -136,6 +140,10 @@ export const OPTIONS = {
     about: "the address to listen on, 127.0.0.1 by default: this machine alone",
   },
   "tcp-port": { type: "string", value: "N", about: "another port, for plain TCP" },
+  "client-keys": {
+    type: "boolean",
+    about: "let clients send a key of their own with a request; for this machine alone",
+  },
   "health-port": {
     type: "string",
     value: "N",
@@ -279,6 +287,7 @@ export const COMMANDS = {
       "models",
       "root",
       "allow-unsandboxed",
+      "client-keys",
       ...SETUP,
     ],
     abouts: {

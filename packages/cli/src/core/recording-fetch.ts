@@ -3,7 +3,7 @@ import type { Fetch, FetchedResponse } from "@gyre/ai/providers";
 import { logFile } from "./log-file.ts";
 
 /**
- * The same `fetch`, and all that it sends and receives in a file: a JSON line for each
+ * The same `fetch`, and all that it sends and receives in a file or on stderr: a JSON line for each
  * request, for each answer and for each piece of its body. Keys are left out, also where a
  * service repeats one. What the reader does not read of an answer is not in the file. Once the
  * file cannot be written to, that is a warning, and all goes on without it.

@@ -36,6 +36,12 @@ it("a name that no tool has is left for an error, or reported and passed over", 
   });
 });
 
+it("a group is for all of plugins, but for those that are taken away", () => {
+  expect(tools(["read", "plugins"])).toEqual({ own: ["read"], added: ["mine"], warnings: [] });
+  expect(tools(["read", "plugins", "-mine"])).toEqual({ own: ["read"], added: [], warnings: [] });
+  expect(tools(["read", "-raed"]).own).toEqual(["read", "-raed"]);
+});
+
 it("all of the usual ones are known", () => {
   expect(DEFAULT_TOOLS.filter((name) => !TOOL_NAMES.includes(name))).toEqual([]);
   expect([...DEFAULT_TOOLS, ...OTHER_TOOLS].sort()).toEqual([...TOOL_NAMES].sort());

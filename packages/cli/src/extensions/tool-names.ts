@@ -1,6 +1,6 @@
 import type { AgentTool } from "@gyre/agent";
 import { TOOL_NAMES } from "@gyre/tools";
-import { DEFAULT_TOOLS } from "../core/tool-lists.ts";
+import { DEFAULT_TOOLS, PLUGIN_GROUP, SKILL_GROUP } from "../core/tool-lists.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 
 export interface WantedTools {
@@ -20,9 +20,17 @@ export function selectTools({ named, plugins, isLenient, warn }: WantedTools): {
   added: readonly AgentTool[];
 } {
   if (!named) return { own: DEFAULT_TOOLS, added: plugins };
-  const added = plugins.filter(({ name }) => named.includes(name));
+  const hasAll = named.includes(PLUGIN_GROUP);
+  const added = plugins.filter(
+    ({ name }) => named.includes(name) || (hasAll && !named.includes(`-${name}`)),
+  );
   const ours = new Set([...TOOL_NAMES, SKILL_TOOL]);
-  const own = named.filter((name) => !added.some((tool) => tool.name === name));
+  const others = new Set([
+    PLUGIN_GROUP,
+    SKILL_GROUP,
+    ...plugins.flatMap(({ name }) => [name, `-${name}`]),
+  ]);
+  const own = named.filter((name) => !others.has(name));
   const missing = own.filter((name) => !ours.has(name));
   if (!isLenient || missing.length === 0) return { own, added };
   warn(`There is no tool "${missing.join('", "')}": it goes on without.`);

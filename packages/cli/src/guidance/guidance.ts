@@ -10,6 +10,7 @@ import {
 import { configFolder } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
+import { SKILL_GROUP } from "../core/tool-lists.ts";
 import { findSkills, type Skill, SKILL_TOOL, skillFolders, skillsText } from "./skills.ts";
 import { AgentTexts, agentTextFolder, type HeldText } from "./agent-texts.ts";
 import type { GuidancePlaces } from "./guidance-files.ts";
@@ -60,7 +61,7 @@ export async function readGuidance(
     hold: (text: HeldText) => void held.push(text),
   };
   const files = instructionFiles ? readInstructions(where) : [];
-  const isNamed = tools?.includes(SKILL_TOOL);
+  const isNamed = tools?.includes(SKILL_GROUP) ? undefined : tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];
   return { files, skills, hasSkillTool: isNamed ?? skills.length > 0, held };
 }

@@ -30,7 +30,7 @@ import {
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
 import type { Session, SessionContext, SessionSettings } from "@gyre/sessions";
-import type { PermissionMode, Toolset } from "@gyre/tools";
+import { type PermissionMode, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
@@ -45,7 +45,7 @@ import {
 } from "../guidance/guidance.ts";
 import { GuidanceWatch } from "../guidance/guidance-watch.ts";
 import type { Skill } from "../guidance/skills.ts";
-import { assertModel, isModelAllowed, lowerMode, lowerSettings } from "./ceilings.ts";
+import { assertModel, isModelAllowed, isToolWithin, lowerMode, lowerSettings } from "./ceilings.ts";
 import { OffloadedResults } from "./offloaded-results.ts";
 import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
@@ -494,6 +494,14 @@ class AgentHarness implements Harness {
 
   async setTools(names: readonly string[]): Promise<void> {
     const { registry } = this.toolset;
+    const most = this.#options.ceilings?.tools;
+    for (const name of names) {
+      if (registry.has(name)) continue;
+      if (most && !isToolWithin(name, most)) {
+        throw new UnknownToolError(`The tool "${name}" is not offered here.`);
+      }
+      await this.toolset.add(name);
+    }
     const wanted = new Set(names.map((name) => registry.get(name)));
     this.agent.setTools(registry.list().filter((tool) => wanted.has(tool)));
     await this.#saveSettings();

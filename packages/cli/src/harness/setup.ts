@@ -6,6 +6,7 @@ import type { Session, SessionStore } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import { ExitError, EXIT, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
+import { STDERR_LOG } from "../core/log-file.ts";
 import type { Values } from "../core/options.ts";
 import { findProjectFile, MCP_FILE } from "../settings/project-file.ts";
 import { loadSettings, runsSomething, type SettingsLayer } from "../settings/load.ts";
@@ -19,6 +20,7 @@ export interface Setup {
   explicit: ReadonlySet<keyof Settings>;
   /** The folder to work in, absolute. */
   cwd: string;
+  /** The file for all that is sent and received, absolute, or `STDERR_LOG`. */
   verbose?: string;
   /** MCP servers that are set and may be used. */
   mcpServers?: readonly McpServerEntry[];
@@ -86,7 +88,9 @@ export async function readSetup(
     layers,
     ...(mcpServers.length > 0 && { mcpServers }),
     ...(trusted && { trusted }),
-    ...(verbose !== undefined && { verbose: resolve(io.cwd, verbose) }),
+    ...(verbose !== undefined && {
+      verbose: verbose === STDERR_LOG ? STDERR_LOG : resolve(io.cwd, verbose),
+    }),
   };
 }
 

@@ -67,18 +67,14 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     // With room for the line that says how to go on.
     pageTokens: () => maxResultTokens({}, model) * PAGE_SHARE,
     middleware,
-    ...(tools.includes("oracle") && {
-      oracle: { client, agent, model: oracle === undefined ? model : await models.find(oracle) },
-    }),
-    ...(tools.includes("task") && {
-      task: {
-        client,
-        agent,
-        model,
-        guidance: subAgentGuidance({ folder, settings, more: guidanceTexts(guidance) }),
-        moreTools: ofSkills,
-      },
-    }),
+    oracle: { client, agent, model: oracle === undefined ? model : await models.find(oracle) },
+    task: {
+      client,
+      agent,
+      model,
+      guidance: subAgentGuidance({ folder, settings, more: guidanceTexts(guidance) }),
+      moreTools: ofSkills,
+    },
   });
   for (const tool of ofSkills) toolset.registry.register(tool);
   for (const tool of added) toolset.registry.register(tool);

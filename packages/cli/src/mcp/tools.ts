@@ -1,6 +1,6 @@
-/** Stands for the tools of MCP servers in a list of tools. */
-const GROUP = "mcp";
-const OURS: ReadonlySet<string> = new Set([GROUP, "tool_search", "mcp_call"]);
+import { MCP_GROUP } from "../core/tool-lists.ts";
+
+const OURS: ReadonlySet<string> = new Set([MCP_GROUP, "tool_search", "mcp_call"]);
 
 /** Whether a name in a list of tools is about MCP servers. What is said here is loaded at every start. */
 export function isMcpTool(name: string): boolean {

@@ -1,5 +1,6 @@
-import type { ExitCode } from "../core/exit-codes.ts";
+import { type ExitCode, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
+import { STDERR_LOG } from "../core/log-file.ts";
 import type { Values } from "../core/options.ts";
 import type { LineStreams } from "./screen-reader/line-terminal.ts";
 import type { TerminalStreams } from "./tui/app/interactive.ts";
@@ -12,6 +13,11 @@ export async function runInteractive(
   io: Io,
   streams: TerminalStreams & LineStreams,
 ): Promise<ExitCode> {
+  if (values.verbose === STDERR_LOG && process.stderr.isTTY) {
+    throw new UsageError(
+      "--verbose without a file writes to stderr, which is this terminal. Name a file (--verbose wire.jsonl), or redirect stderr (2> wire.jsonl).",
+    );
+  }
   const first = await readFirstSetup(values, io);
   const isPlain = values["screen-reader"] || io.env["TERM"] === "dumb";
   if (isPlain || first.setup.settings.screenReader) {

@@ -1,4 +1,5 @@
 import { join, relative, resolve, sep } from "node:path";
+import { applyToolChanges } from "../core/tool-lists.ts";
 import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Values } from "../core/options.ts";
 import { findProjectFile, type ProjectFile, readProjectFile, realPath } from "./project-file.ts";
@@ -125,6 +126,7 @@ function merged(layers: readonly SettingsLayer[]): Pick<LoadedSettings, "setting
       sources[key] = source;
     }
   }
+  if (settings.tools) settings.tools = applyToolChanges(settings.tools);
   return { settings, sources };
 }
 

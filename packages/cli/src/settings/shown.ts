@@ -1,7 +1,9 @@
 import { nearNames, REDACTED, redact } from "@gyre/ai";
 
-/** How much of a value that is wrong is shown, and how long a list on one line may be. */
+/** How much of a value that is wrong is shown. */
 const MAX_SHOWN_CHARS = 80;
+/** How long a list on one line may be: the usual tools fit. */
+const MAX_LIST_CHARS = 100;
 const INDENT = 2;
 /** What a terminal would obey, or not show at all. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -26,7 +28,7 @@ function shortList(values: readonly unknown[]): string | undefined {
   if (values.some(isObject)) return undefined;
   const items = values.map((value) => visible(JSON.stringify(withoutSecrets(value)) ?? "nothing"));
   const text = `[${items.join(", ")}]`;
-  return text.length > MAX_SHOWN_CHARS ? undefined : text;
+  return text.length > MAX_LIST_CHARS ? undefined : text;
 }
 
 /** A value that is wrong, on one line. */

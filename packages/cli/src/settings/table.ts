@@ -1,6 +1,6 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { type OptionName, OPTIONS } from "../core/options.ts";
-import { DEFAULT_TOOLS } from "../core/tool-lists.ts";
+import { addToolLists, DEFAULT_TOOLS } from "../core/tool-lists.ts";
 import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
 import type { Settings } from "./settings.ts";
 
@@ -308,10 +308,12 @@ export const SETTINGS: {
   },
   tools: {
     kind: TEXTS,
-    about: "The tools that it has, by name; an empty list means no tools.",
+    about:
+      "The tools that it has, by name; an empty list means no tools. +name and -name change what holds otherwise.",
     standard: DEFAULT_TOOLS,
     env: "GYRE_TOOLS",
     flag: "tools",
+    add: addToolLists,
   },
   mode: {
     kind: choiceKind(MODE_NAMES),

@@ -180,6 +180,20 @@ describe("/tools", () => {
     await expect(view.run("tools grap")).rejects.toThrow("Did you mean grep?");
   });
 
+  it("adds one that was not there, and takes one away", async () => {
+    const view = await played();
+    const names = (): string[] => view.harness.agent.state.tools.map(({ name }) => name);
+    await view.run("tools +git");
+    expect(names()).toEqual(["read", "grep", "git"]);
+    await view.run("tools +oracle, -grep");
+    expect(names()).toEqual(["read", "git", "oracle"]);
+    expect(view.output.at(-1)).toBe("The model has read, git, oracle now.");
+    await expect(view.run("tools +gti")).rejects.toThrow("Did you mean git?");
+    await expect(view.run("tools -gti")).rejects.toThrow("Did you mean git?");
+    await expect(view.run("tools +find grep")).rejects.toThrow('"grep" needs + or - before it.');
+    expect(names()).toEqual(["read", "git", "oracle"]);
+  });
+
   it("asks until the list is left, and warns of the cache", async () => {
     const view = await played();
     await view.harness.prompt({ text: "Hi" });

@@ -1,27 +1,35 @@
 import type { AgentTool } from "@gyre/agent";
+import type { ToolRegistry } from "@gyre/tools";
+import { UsageError } from "../core/exit-codes.ts";
+import { isToolChange } from "../core/tool-lists.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 import { CACHE_NOTE } from "./model.ts";
 
-/** `/tools [NAME]`: which tools the model has; a name turns one on or off. */
+/** `/tools [NAME]`: which tools the model has; a name turns one on or off, +NAME and -NAME say which. */
 export const toolsCommand: SlashCommand = {
   name: "tools",
   about: "show the tools, turn them on and off",
-  hint: "name of a tool",
+  hint: "name of a tool; +name, -name",
   async run(rest, context) {
     const { harness } = context;
     const { agent, toolset } = harness;
     const tools = toolset.registry.list();
-    if (tools.length === 0) {
-      return "There are no tools. `--tools` or the settings name those to start with.";
+    if (tools.length === 0 && rest === "") {
+      return "There are no tools. `/tools +read` adds one; `--tools` or the settings name those to start with.";
     }
     const before = new Set(agent.state.tools.map(({ name }) => name));
     const wanted =
       rest === ""
         ? await chooseTools(tools, before, context)
-        : toggle(before, toolset.registry.get(rest).name);
+        : isToolChange(rest)
+          ? change(before, rest, toolset.registry)
+          : toggle(before, toolset.registry.get(rest).name);
     if (isSame(before, wanted)) return undefined;
     await harness.setTools([...wanted]);
-    const names = tools.map(({ name }) => name).filter((name) => wanted.has(name));
+    const names = toolset.registry
+      .list()
+      .map(({ name }) => name)
+      .filter((name) => wanted.has(name));
     const isPaid = agent.state.messages.length > 0;
     return `The model has ${names.length > 0 ? names.join(", ") : "no tools"} now.${isPaid ? ` ${CACHE_NOTE}` : ""}`;
   },
@@ -52,6 +60,22 @@ async function chooseTools(
     start = tools.findIndex(({ name }) => name === chosen);
     wanted = toggle(wanted, chosen);
   }
+}
+
+/** "+grep,-shell": one more and one less. */
+function change(
+  names: ReadonlySet<string>,
+  changes: string,
+  registry: ToolRegistry,
+): ReadonlySet<string> {
+  const next = new Set(names);
+  for (const each of changes.split(/[\s,]+/)) {
+    const name = each.slice(1);
+    if (each.startsWith("+")) next.add(name);
+    else if (!each.startsWith("-")) throw new UsageError(`"${each}" needs + or - before it.`);
+    else next.delete(registry.get(name).name);
+  }
+  return next;
 }
 
 function toggle(names: ReadonlySet<string>, name: string): ReadonlySet<string> {

@@ -19,7 +19,7 @@ export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
   return defineEntryTool(gitEntry, {
     label: "Git",
     description:
-      "git in the workspace; use it rather than a shell. Runs no hooks, filters, aliases or signing.",
+      "git in the workspace, rather than by shell. No hooks, filters, aliases or signing.",
     parameters: GIT_PARAMETERS,
     timeoutMs: GIT_TOOL_TIMEOUT_MS,
     abortGraceMs: GIT_ABORT_GRACE_MS,

@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { requestCheckFor } from "../../../../ai/src/providers/testing/request-checks.ts";
+import { DEFAULT_TOOLS } from "../../core/tool-lists.ts";
 import {
   BROKEN_CODE,
   FIXED_CODE,
@@ -62,7 +64,16 @@ async function run(
   return program.gyre(args, { service: await serve(script), ...options });
 }
 
+/** What every request of `gyre` begins with, in a folder without instructions. */
+const MAX_FIXED_TOKENS = 1400;
+
 const ONCE = { say: "Once upon a time." } as const;
+
+/** The tools that a request has. */
+function toolNames(request: ServiceRequest | undefined): string[] {
+  const tools: unknown = request?.body["tools"];
+  return (Array.isArray(tools) ? tools : []).map(({ name }) => String(name));
+}
 
 /** Of the only session of a home. */
 async function readSession(home: string): Promise<string[]> {
@@ -463,6 +474,46 @@ describe("a key", () => {
       expect(readFileSync(file, "utf8")).not.toContain(TEST_KEY);
     }
   });
+});
+
+it("--verbose without a file writes what is sent and received to stderr, without keys", async () => {
+  const ended = await run([ONCE], ["-p", "Hello.", "--verbose", "--no-session"]);
+  expect([ended.code, ended.stdout]).toEqual([0, "Once upon a time.\n"]);
+  const lines = jsonLines(ended.stderr.replaceAll(/^[^{].*\n/gm, ""));
+  expect(lines[0]).toMatchObject({ request: 1, headers: { "x-api-key": "[redacted]" } });
+  expect(ended.stderr).toContain("content_block_delta");
+  expect(ended.stderr).not.toContain(TEST_KEY);
+});
+
+it(`a request begins with at most ${MAX_FIXED_TOKENS} tokens of system prompt and tools`, async () => {
+  const service = await serve([ONCE]);
+  await program.gyre(["-p", "Hello."], { service });
+  const system: unknown = service.requests[0]?.body["system"];
+  const tools: unknown = service.requests[0]?.body["tools"];
+  expect(toolNames(service.requests[0])).toEqual([...DEFAULT_TOOLS]);
+  const parts = [
+    ...(Array.isArray(system) ? system : []).map(({ text }) => String(text)),
+    ...(Array.isArray(tools) ? tools : []).map(({ name, description, input_schema }) =>
+      JSON.stringify({ name, description, input_schema }),
+    ),
+  ];
+  const counts = parts.map((part) => encode(part).length);
+  const sum = counts.reduce((all, one) => all + one, 0);
+  expect(parts).toHaveLength(1 + DEFAULT_TOOLS.length);
+  expect(sum, counts.join(" + ")).toBeLessThanOrEqual(MAX_FIXED_TOKENS);
+});
+
+it.each([
+  [["--tools", "+fetch"], ["git", "oracle", "fetch"], []],
+  [["--tools", "-git"], ["oracle"], ["git", "fetch"]],
+  [["--tools", "read,+git"], ["read", "git"], ["oracle"]],
+])("%j changes the tools", async (flags, has, hasNot) => {
+  const service = await serve([ONCE]);
+  const ended = await program.gyre(["-p", "Hello.", ...flags], { service });
+  expect(ended.code).toBe(0);
+  const names = toolNames(service.requests[0]);
+  expect(names).toEqual(expect.arrayContaining(has));
+  for (const name of hasNot) expect(names).not.toContain(name);
 });
 
 describe("wrong usage ends with 2", () => {

@@ -47,20 +47,14 @@ export interface OracleOptions {
 const PARAMETERS = {
   type: "object",
   properties: {
-    question: {
-      type: "string",
-      minLength: 1,
-      description: "What you want to know, with all that is needed to understand it.",
-    },
+    question: { type: "string", minLength: 1, description: "With all that matters" },
     files: {
       type: "array",
       items: { type: "string" },
       maxItems: MAX_ORACLE_FILES,
-      description: "Paths of files that the question is about. Their text is given along.",
     },
   },
   required: ["question"],
-  additionalProperties: false,
 } as const;
 
 /**
@@ -73,8 +67,7 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
   return defineEntryTool(oracleEntry, {
     label: "Oracle",
     description:
-      "Asks another, stronger model for advice: a plan, a review, the cause of a fault that is hard to find. " +
-      "It sees nothing of this conversation, so say all that matters, and name the files. It can look at files and changes nothing. It takes a while and costs money.",
+      "Asks another model for advice: a plan, a review, a hard bug. It can read files, but not this conversation. Slow and costly.",
     parameters: PARAMETERS,
     concurrent: true,
     timeoutMs: ORACLE_TIMEOUT_MS,
