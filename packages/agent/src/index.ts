@@ -27,7 +27,7 @@ export * from "./context/summarize-with.ts";
 export { SinkError } from "./run/emitter.ts";
 export { DEFAULT_FALLBACK_ON } from "./run/fallbacks.ts";
 export * from "./contract/compaction.ts";
-export { listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
+export { defaultConvertToLlm, listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
 export {
   type MessageInput,
   type PromptInput,

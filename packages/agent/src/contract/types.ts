@@ -456,7 +456,7 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   /** If given, replaces `context.tools`. */
   tools?: readonly AgentTool[];
 
-  /** Messages as a model reads them. The default leaves custom roles out. */
+  /** Messages as a model reads them. Default `defaultConvertToLlm`, which leaves custom roles out. */
   convertToLlm?: (messages: readonly AgentMessage[]) => MaybePromise<readonly Message[]>;
   /** Called before `convertToLlm` for each request; what it gives is sent, not kept. */
   transformContext?: (

@@ -6,7 +6,7 @@ import { anAnswer, asked, makeResult } from "../testing/messages.ts";
 import { play, start, text, tool, user } from "../testing/play.ts";
 import { empty, injected, ran } from "../testing/render.ts";
 import { GO, run, textTurn, turn } from "../testing/sequences.ts";
-import { isLlmMessage } from "../transcript/history.ts";
+import { defaultConvertToLlm } from "../transcript/history.ts";
 import type { AgentLoopConfig } from "../contract/types.ts";
 
 describe("R19: resuming a transcript", () => {
@@ -350,7 +350,7 @@ describe("R19: resuming a transcript", () => {
 
   it.each<[string, Partial<AgentLoopConfig>]>([
     ["alone", {}],
-    ["after a hook", { convertToLlm: (messages) => messages.filter(isLlmMessage) }],
+    ["after a hook", { convertToLlm: defaultConvertToLlm }],
   ])("R19: results whose call is lost, and second ones, are not sent, %s", async (_, config) => {
     const kept = [user("A"), asked("x1"), makeResult("x1")];
     const messages = [makeResult("w1"), ...kept, makeResult("x1"), makeResult("v1")];

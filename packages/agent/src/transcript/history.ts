@@ -202,6 +202,11 @@ export function isLlmMessage(message: AgentMessage): message is Message {
   return role === "user" || role === "assistant" || role === "toolResult";
 }
 
+/** The default of `convertToLlm`: the messages without those of the application's own roles. */
+export function defaultConvertToLlm(messages: readonly AgentMessage[]): Message[] {
+  return messages.filter(isLlmMessage);
+}
+
 export function isAssistant(message: AgentMessage): message is AssistantMessage {
   return isLlmMessage(message) && message.role === "assistant";
 }

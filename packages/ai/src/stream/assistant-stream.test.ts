@@ -1,8 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import { emptyAssistantMessage } from "./accumulate.ts";
 import {
   AssistantMessageEventStream,
   isDelta,
+  STREAM_UPDATE_EVENTS,
   isTerminal,
   joinDeltas,
   toAssistantStream,
@@ -67,6 +68,15 @@ describe("isDelta and isTerminal", () => {
     expect([start, delta("x"), done].map(isTerminal)).toEqual([false, false, true]);
     expect(isTerminal({ type: "error", reason: "aborted", error: partial })).toBe(true);
   });
+});
+
+it("STREAM_UPDATE_EVENTS are all between the first event and the last", () => {
+  const kinds = ["text", "thinking", "toolcall"];
+  const expected = kinds.flatMap((kind) => [`${kind}_start`, `${kind}_delta`, `${kind}_end`]);
+  expect(STREAM_UPDATE_EVENTS).toEqual(expected);
+  expectTypeOf<(typeof STREAM_UPDATE_EVENTS)[number]>().toEqualTypeOf<
+    Exclude<AssistantMessageEvent, { type: "start" | "done" | "error" }>["type"]
+  >();
 });
 
 describe("joinDeltas", () => {

@@ -14,6 +14,22 @@ export class AssistantMessageEventStream extends EventStream<
   }
 }
 
+/** The types of the events that change the partial message between `start` and the last event. */
+export const STREAM_UPDATE_EVENTS: readonly Exclude<
+  AssistantMessageEvent["type"],
+  "start" | "done" | "error"
+>[] = [
+  "text_start",
+  "text_delta",
+  "text_end",
+  "thinking_start",
+  "thinking_delta",
+  "thinking_end",
+  "toolcall_start",
+  "toolcall_delta",
+  "toolcall_end",
+];
+
 /** Whether an event is the last one of its stream. */
 export function isTerminal(
   event: AssistantMessageEvent,

@@ -63,6 +63,7 @@ export class ModelStream {
   readonly #readers = new Set<{ sink: (event: LoggedEvent) => void }>();
   readonly #settle: (message: AssistantMessage) => void;
   #model: Model | undefined;
+  #secrets: readonly string[] = [];
   #source: AssistantMessageEventStream | undefined;
   #head: MessageHead | undefined;
   #writer: CompactEventWriter | undefined;
@@ -95,10 +96,11 @@ export class ModelStream {
     return this.#log.bytes;
   }
 
-  /** Asks the model, and reads its answer. Called once. */
-  run(model: Model, ask: AskModel): void {
+  /** Asks the model, and reads its answer. Called once. No error repeats one of the `secrets`. */
+  run(model: Model, ask: AskModel, secrets: readonly string[] = []): void {
     if (this.isEnded || this.#isForgotten) return;
     this.#model = model;
+    this.#secrets = secrets;
     this.#lastEventAt = this.#options.clock.now();
     this.#watchSilence(this.#options.idleMs);
     this.#read(ask).catch((error: unknown) => {
@@ -224,7 +226,7 @@ export class ModelStream {
   #redact(message: AssistantMessage): AssistantMessage {
     const { errorMessage } = message;
     if (errorMessage === undefined) return message;
-    const secrets = this.#model ? listSecrets(this.#model) : [];
+    const secrets = [...this.#secrets, ...(this.#model ? listSecrets(this.#model) : [])];
     return { ...message, errorMessage: redact(errorMessage, secrets) };
   }
 

@@ -5,7 +5,7 @@ import { ConnectionStreams, type FollowOptions } from "./connection-streams.ts";
 import type { Envelope, Payload } from "../frames/envelope.ts";
 import { IDLE_STREAM_MS, type Limits, LIMITS, ORPHAN_TTL_MS } from "../frames/limits.ts";
 import { toModelFacts, parseFilter, isMatch } from "./model-facts.ts";
-import { ModelStream } from "./model-stream.ts";
+import { type AskModel, ModelStream } from "./model-stream.ts";
 import { invalidRequest, ProtocolError, stoppingError } from "../frames/protocol-error.ts";
 import { parseRequest } from "./request-payloads.ts";
 import {
@@ -27,6 +27,14 @@ export interface ModelServiceOptions {
   client: ProtocolClient;
   /** The models that clients may list and ask. Called for each request. */
   models: () => readonly Model[] | Promise<readonly Model[]>;
+  /**
+   * Whether a client may send a key of its own with a request, which is used for that request
+   * and is neither kept nor logged. Default: such a request is refused. Allow it only where clients come over TLS, or
+   * from this machine.
+   */
+  clientKeys?: boolean;
+  /** The models that a client with a key of its own may ask. Default: those of `models`. */
+  modelsForClientKeys?: () => readonly Model[] | Promise<readonly Model[]>;
   /** Default `ORPHAN_TTL_MS`. */
   orphanTtlMs?: number;
   /** Default `IDLE_STREAM_MS`. */
@@ -203,13 +211,17 @@ export class ModelService implements WireService {
     try {
       // Attached before the model is asked: a client that leaves meanwhile leaves a stream to resume.
       streams?.follow(stream, 0, options);
-      const { model: wanted, context, options: asked } = parseRequest(payload);
-      const model = await this.#findModel(wanted);
+      const { model: wanted, context, options: asked, apiKey } = parseRequest(payload);
+      if (apiKey !== undefined) this.#assertClientKeys();
+      const model = await this.#findModel(wanted, apiKey !== undefined);
       const { client, clock } = this.#options;
-      const shared = { ...asked, ...(clock && { clock }) };
-      return () => {
-        stream.run(model, (signal) => client.stream(model, context, { ...shared, signal }));
+      const shared = {
+        ...asked,
+        ...(clock && { clock }),
+        ...(apiKey !== undefined && { apiKey }),
       };
+      const ask: AskModel = (signal) => client.stream(model, context, { ...shared, signal });
+      return () => stream.run(model, ask, apiKey === undefined ? [] : [apiKey]);
     } catch (error) {
       stream.forget();
       streams?.drop(stream.id);
@@ -217,8 +229,20 @@ export class ModelService implements WireService {
     }
   }
 
-  async #findModel({ provider, id }: Pick<Model, "provider" | "id">): Promise<Model> {
-    const models = await this.#options.models();
+  #assertClientKeys(): void {
+    if (this.#options.clientKeys) return;
+    throw new ProtocolError(
+      "unauthorized",
+      "This server takes no keys of clients: its operator allows them with `gyre serve --client-keys`. Without a key of its own, the request uses that of the server.",
+    );
+  }
+
+  async #findModel(
+    { provider, id }: Pick<Model, "provider" | "id">,
+    hasKey: boolean,
+  ): Promise<Model> {
+    const { models: list, modelsForClientKeys = list } = this.#options;
+    const models = await (hasKey ? modelsForClientKeys() : list());
     const model = models.find((each) => each.provider === provider && each.id === id);
     if (model) return model;
     const what = `There is no model "${provider}/${id}" here: "models" lists those there are.`;

@@ -127,7 +127,7 @@ describe("the remote client is a ProtocolClient", () => {
     });
   });
 
-  it("drops apiKey and credential headers: no key is in any frame", async () => {
+  it("drops credential headers and addresses: no key is in any frame", async () => {
     const wire = new ModelWire({ script: ["Hi"] });
     const key = "sk-secret-0123456789";
     const model = {
@@ -142,7 +142,6 @@ describe("the remote client is a ProtocolClient", () => {
       model,
       { ...context, tools },
       {
-        apiKey: key,
         headers: { authorization: key },
         onPayload: () => key,
         temperature: 1,

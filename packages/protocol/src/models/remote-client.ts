@@ -9,19 +9,35 @@ import type {
 import { connectUrl, type ConnectUrlOptions } from "../client/connect-url.ts";
 import { type ModelFacts, type ModelFilter, parseModels } from "./model-facts.ts";
 import { RemoteResponse } from "./remote-response.ts";
+import { invalidRequest } from "../frames/protocol-error.ts";
 import { toRequestPayload } from "./request-payloads.ts";
 import { WireClient, type WireClientOptions } from "../client/wire-client.ts";
 import type { WireClientApi } from "../client/client-api.ts";
 
+/** What a client sends beside requests. */
+export interface ClientKeyOptions {
+  /**
+   * Whether the `apiKey` of a request (what `getApiKey` of an agent gives) is sent to the server,
+   * which has to allow it. An address has to be of this machine, or have TLS; a connection of the caller's own is the caller's to
+   * judge. Default: a request with a key fails and is not sent.
+   */
+  clientKeys?: boolean;
+}
+
 /** An address, a client that the caller owns, or the options of a new one. */
-export type RemoteClientOptions =
-  | ({ url: string } & ConnectUrlOptions & Omit<WireClientOptions, "connect">)
-  | { peer: WireClientApi }
-  | WireClientOptions;
+export type RemoteClientOptions = ClientKeyOptions &
+  (
+    | ({ url: string } & ConnectUrlOptions & Omit<WireClientOptions, "connect">)
+    | { peer: WireClientApi }
+    | WireClientOptions
+  );
+
+const KEY_NOT_SENT =
+  "The request has a key (apiKey, getApiKey), which is not sent to a server: create the client with `clientKeys: true` to send it, or leave it out to use the server's own key.";
 
 /** Models that a server asks: to the loop it is a client like any other. */
 export interface RemoteClient extends ProtocolClient {
-  /** Of the model only `provider` and `id` are sent; keys and headers are not. */
+  /** Of the model only `provider` and `id` are sent; headers are not, and keys with `clientKeys` alone. */
   stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageEventStream;
   /** One response, whole. A failed one is a message too: look at `stopReason`. */
   complete(model: Model, context: Context, options?: StreamOptions): Promise<AssistantMessage>;
@@ -37,6 +53,7 @@ export interface RemoteClient extends ProtocolClient {
  * kind "network", and keeps its partial message.
  */
 export function createRemoteClient(given: string | RemoteClientOptions): RemoteClient {
+  const { clientKeys = false } = typeof given === "string" ? {} : given;
   const options = resolveOptions(given);
   const isOwn = !("peer" in options);
   const peer: WireClientApi = isOwn ? new WireClient(options) : options.peer;
@@ -48,7 +65,8 @@ export function createRemoteClient(given: string | RemoteClientOptions): RemoteC
     const response: RemoteResponse = new RemoteResponse({
       client: peer,
       model,
-      request: toRequestPayload(model, context, asked),
+      request: toRequestPayload(model, context, asked, { clientKeys }),
+      ...(asked.apiKey !== undefined && !clientKeys && { refusal: KEY_NOT_SENT }),
       ...(signal && { signal }),
       ...(clock && { clock }),
       onEnd: () => running.delete(response),
@@ -76,12 +94,24 @@ export function createRemoteClient(given: string | RemoteClientOptions): RemoteC
 function resolveOptions(
   given: string | RemoteClientOptions,
 ): { peer: WireClientApi } | WireClientOptions {
-  const options = typeof given === "string" ? { url: given } : given;
+  const { clientKeys = false, ...options } = typeof given === "string" ? { url: given } : given;
   if (!("url" in options)) return options;
   const { token, maxFrameBytes, url, ...more } = options;
+  if (clientKeys) assertPrivate(url);
   const connect = connectUrl(url, {
     ...(token !== undefined && { token }),
     ...(maxFrameBytes !== undefined && { maxFrameBytes }),
   });
   return { ...more, connect };
+}
+
+/** Throws for an address at which others can read what is sent. */
+function assertPrivate(url: string): void {
+  const { protocol, hostname } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const isLocal = host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+  if (isLocal || protocol === "https:" || protocol === "wss:") return;
+  throw invalidRequest(
+    `Keys are not sent to ${protocol}//${hostname}, where others can read them: use an address with TLS (https:, wss:), or of this machine.`,
+  );
 }

@@ -22,6 +22,8 @@ export interface RemoteResponseOptions {
   model: Model;
   /** The payload of `stream_request`. */
   request: Payload;
+  /** Why the request is not sent: the response ends with it. */
+  refusal?: string;
   signal?: AbortSignal;
   clock?: Clock;
   /** Called when the response has ended. */
@@ -51,7 +53,8 @@ export class RemoteResponse implements StreamListener {
 
   /** Sends the request. Called once. */
   start(): void {
-    const { client: peer, request, signal } = this.#options;
+    const { client: peer, request, refusal, signal } = this.#options;
+    if (refusal !== undefined) return this.#fail(refusal, { kind: "auth", retryable: false });
     if (signal?.aborted) return this.#fail("The request was aborted.", ABORTED);
     signal?.addEventListener("abort", this.#abort, { once: true });
     this.#isSent = peer.state.type === "ready";

@@ -46,17 +46,22 @@ export interface ModelRequest {
   model: { provider: string; id: string };
   context: Context;
   options: WireStreamOptions;
+  /** A key of the client. */
+  apiKey?: string;
 }
 
 /**
  * A request as it is sent: the model by its name, the context without the notes of the
- * application, and the options of `WireStreamOptions`. Keys, headers and addresses are not sent.
+ * application, and the options of `WireStreamOptions`. Headers and addresses are not sent; `apiKey`
+ * is sent with `clientKeys` alone, in a field of its own.
  */
 export function toRequestPayload(
   { provider, id }: Pick<Model, "provider" | "id">,
   { systemPrompt, messages, tools }: Context,
   options: StreamOptions = {},
+  { clientKeys = false }: { clientKeys?: boolean } = {},
 ): Payload {
+  const { apiKey } = options;
   return {
     model: { provider, id },
     context: {
@@ -65,11 +70,12 @@ export function toRequestPayload(
       ...(tools && { tools: tools.map(toWireTool) }),
     },
     options: pickWireOptions(options),
+    ...(clientKeys && apiKey !== undefined && { credentials: { apiKey } }),
   };
 }
 
-/** Reads `{model, context, options?}`, strictly. Throws `invalid_request` with the reason. */
-export function parseRequest({ model, context, options = {} }: Payload): ModelRequest {
+/** Reads `{model, context, options?, credentials?}`, strictly. Throws `invalid_request` with the reason. */
+export function parseRequest({ model, context, options = {}, credentials }: Payload): ModelRequest {
   if (!isRecord(model) || !isText(model["provider"]) || !isText(model["id"])) {
     throw invalidRequest('"model" is {provider, id}, both strings.');
   }
@@ -81,7 +87,15 @@ export function parseRequest({ model, context, options = {} }: Payload): ModelRe
     context: parseContext(context),
     // Ignores unknown options, and with them keys and headers.
     options: parseFields(options, OPTIONS, "options."),
+    ...(credentials !== undefined && { apiKey: parseKey(credentials) }),
   };
+}
+
+/** No message of an error repeats what it gets: it may be a key. */
+function parseKey(credentials: unknown): string {
+  const apiKey = isRecord(credentials) ? credentials["apiKey"] : undefined;
+  if (isText(apiKey) && apiKey !== "") return apiKey;
+  throw invalidRequest('"credentials" is {apiKey}, a string that is not empty.');
 }
 
 /** Removes the notes of the application from a message: no model sees them, and they may not be JSON. */

@@ -28,6 +28,23 @@ describe("the options of gyre serve", () => {
     });
   });
 
+  it("allow keys of clients on this machine alone", () => {
+    const keys = { "client-keys": true };
+    expect(serveOptions(keys, io)).toMatchObject({ clientKeys: true });
+    expect(serveOptions({ ...keys, stdio: true }, io)).toMatchObject({ clientKeys: true });
+    expect(serveOptions({ ...keys, host: "::1", "tcp-port": "0" }, io).clientKeys).toBe(true);
+    for (const open of [
+      { host: "0.0.0.0" },
+      { host: "gyre.example.org" },
+      { listen: ["tcp://192.0.2.1:0"] },
+      { listen: ["tcp://127.0.0.1:0", "tcp://[::]:7421"] },
+    ]) {
+      expect(() => serveOptions({ ...keys, ...open }, io)).toThrow(
+        /--client-keys is for this machine alone/,
+      );
+    }
+  });
+
   it("are what the command line says", () => {
     const values: Values = {
       port: "0",

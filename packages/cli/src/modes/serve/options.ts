@@ -47,6 +47,8 @@ export interface ServeOptions {
   drainMs: number;
   idleMs: number;
   isQuiet: boolean;
+  /** Whether clients may send keys of their own. */
+  clientKeys?: boolean;
 }
 
 /** Reads it. Throws `UsageError`. */
@@ -55,6 +57,7 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
     drainMs: parseSeconds("drain", values.drain, DEFAULT_DRAIN_MS),
     idleMs: parseSeconds("idle", values.idle, DEFAULT_IDLE_MS),
     isQuiet: values.quiet ?? false,
+    ...(values["client-keys"] && { clientKeys: true }),
   };
   if (values.stdio) {
     const other = PORT_OPTIONS.find((name) => values[name] !== undefined);
@@ -62,6 +65,8 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
     return shared;
   }
   const host = parseAddress(values.host ?? DEFAULT_HOST);
+  const listeners = readListeners(values, host);
+  if (shared.clientKeys) assertOnlyLoopback(host, listeners);
   const file = values["token-file"];
   const health = readHealth(values);
   return {
@@ -69,7 +74,7 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
     place: {
       host,
       port: values.port === undefined ? DEFAULT_PORT : parsePort("port", values.port),
-      listeners: readListeners(values, host),
+      listeners,
       ...(health && { health }),
       tokenFile: file === undefined ? defaultTokenFile(env) : resolve(cwd, file),
       hosts: (values["allow-host"] ?? []).map(parseHost),
@@ -102,6 +107,22 @@ function readHealth(values: Values): ServePlace["health"] {
 /** Whether only this machine can reach an address. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** Keys of clients go over the wire as they are: others must not be able to read along. */
+function assertOnlyLoopback(host: string, listeners: readonly ListenerPlace[]): void {
+  const hosts = [host, ...listeners.flatMap(({ url }) => listHosts(url))];
+  const open = hosts.find((each) => !isLoopback(each));
+  if (open === undefined) return;
+  throw new UsageError(
+    `--client-keys is for this machine alone, and ${open} is not: there is no encryption here. Listen on 127.0.0.1, and put a proxy with TLS before it.`,
+  );
+}
+
+/** The host of an address; none of a socket that is a file. */
+function listHosts(url: string): string[] {
+  const hostname = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : "";
+  return hostname === "" ? [] : [hostname];
 }
 
 /** `gyre/serve-token` in the state folder, beside the sessions. */

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Clock, systemClock, errorMessage } from "@gyre/ai";
+import { type Clock, type Model, systemClock, errorMessage } from "@gyre/ai";
 import { ModelService, WireServer, type Transport, type WireService } from "@gyre/protocol";
 import { readOrMakeToken } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
@@ -131,6 +131,8 @@ class Served {
     const modelService: ModelService = new ModelService({
       client: models.client,
       models: usable,
+      clientKeys: options.clientKeys ?? false,
+      modelsForClientKeys: () => listAllowed(models, ceilings.models),
       clock,
       isTaken: (id) => sessions.hasSession(id),
       onError,
@@ -253,6 +255,11 @@ class Served {
       close: async () => {},
     };
   }
+}
+
+/** The models that a client may ask with a key of its own: of all services, or those of `--models`. */
+async function listAllowed(models: Models, only?: readonly string[]): Promise<readonly Model[]> {
+  return only ? Promise.all(only.map((name) => models.find(name))) : models.list();
 }
 
 async function readToken(file: string): Promise<{ token: string; isNew: boolean }> {
