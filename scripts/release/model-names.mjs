@@ -2,12 +2,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 /**
- * Writes packages/ai/src/models/names.ts: the names of the models that are known, for editors.
+ * Writes packages/ai/src/messages/names.ts: the names of the models that are known, for editors.
  *
  *     node scripts/release/model-names.mjs           write the file, of the catalog as it is built
  *     node scripts/release/model-names.mjs --check   fail where the file is not what would be written
  */
-const FILE = fileURLToPath(new URL("../../packages/ai/src/models/names.ts", import.meta.url));
+const FILE = fileURLToPath(new URL("../../packages/ai/src/messages/names.ts", import.meta.url));
 
 /**
  * @param {readonly { provider: string, id: string }[]} models
@@ -42,7 +42,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   if (!process.argv.includes("--check")) writeFileSync(FILE, source);
   else if (readFileSync(FILE, "utf8") !== source) {
     console.error(
-      "packages/ai/src/models/names.ts is old. Run: node scripts/release/model-names.mjs",
+      "packages/ai/src/messages/names.ts is old. Run: node scripts/release/model-names.mjs",
     );
     process.exitCode = 1;
   }

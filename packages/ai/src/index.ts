@@ -12,7 +12,7 @@ export * from "./stream/events.ts";
 export * from "./messages/failure.ts";
 export * from "./messages/local-model.ts";
 export * from "./messages/messages.ts";
-export type { ApiName, KnownModelName, ModelName, ServiceName } from "./models/names.ts";
+export type { ApiName, KnownModelName, ModelName, ServiceName } from "./messages/names.ts";
 export type { ChatQuirks, ModelQuirks } from "./messages/quirks.ts";
 export * from "./schema/near-names.ts";
 export * from "./stream/partial-json.ts";

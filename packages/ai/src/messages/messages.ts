@@ -1,4 +1,4 @@
-import type { ApiName, ServiceName } from "../models/names.ts";
+import type { ApiName, ServiceName } from "./names.ts";
 
 /**
  * What a conversation is made of. Plain data: every value here survives

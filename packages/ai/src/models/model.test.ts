@@ -4,7 +4,7 @@ import { namesSource } from "../../../../scripts/release/model-names.mjs";
 import { SERVICES } from "../providers/services/presets.ts";
 import { catalog } from "./catalog.ts";
 import { model } from "./model.ts";
-import type { KnownModelName, ModelName, ServiceName } from "./names.ts";
+import type { KnownModelName, ModelName, ServiceName } from "../messages/names.ts";
 
 describe("a model by service and id", () => {
   it("has what the catalog knows of it, unless something else is said", () => {
@@ -45,7 +45,7 @@ describe("a model by service and id", () => {
 
 describe("names", () => {
   it("are those of the catalog", () => {
-    const file = readFileSync(new URL("names.ts", import.meta.url), "utf8");
+    const file = readFileSync(new URL("../messages/names.ts", import.meta.url), "utf8");
     const flat = (text: string): string => text.replaceAll(/\s+/g, " ");
     expect(flat(file)).toBe(flat(namesSource(catalog(), SERVICES)));
   });

@@ -3,7 +3,7 @@ import { explainQuirks } from "../messages/quirks.ts";
 import { findService, SERVICES } from "../providers/services/presets.ts";
 import { nearNames } from "../schema/near-names.ts";
 import { catalog } from "./catalog.ts";
-import type { ServiceName } from "./names.ts";
+import type { ServiceName } from "../messages/names.ts";
 
 /** Facts of a model that its service and its id do not say. */
 export type ModelOptions = Partial<Omit<Model, "id" | "provider">>;
