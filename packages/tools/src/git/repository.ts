@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
-import { locateRepository } from "./private/locate.ts";
+import { locateRepository } from "./locate.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { listedName } from "../text/truncate.ts";
 

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isWithin, realPlace } from "../../sandbox/places.ts";
 import { findRunningKeys, type Setting, splitNames } from "../config.ts";
-import { locateRepository } from "./locate.ts";
+import { locateRepository } from "../locate.ts";
 
 const GIT_TIMEOUT_MS = 10_000;
 const MAX_CONFIG_BYTES = 1024 * 1024;

@@ -23,7 +23,7 @@ import { IN_GIT } from "../../workspace/protected.ts";
 import { carrySettings, readConfig } from "./carry-settings.ts";
 import { copyPlain, copyTree, describeTree, removeTree } from "./held-tree.ts";
 import { Mirror } from "./mirror.ts";
-import { locateRepository, type RepositoryPlace } from "./locate.ts";
+import { locateRepository, type RepositoryPlace } from "../locate.ts";
 
 /** Where commands see the real folder of git, inside of the private one. */
 export const SHARED = "gyre-shared";

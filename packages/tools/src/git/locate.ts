@@ -8,7 +8,7 @@ import {
   realpathSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { isWithin } from "../../sandbox/places.ts";
+import { isWithin } from "../sandbox/places.ts";
 
 /** Of a file that says where something is. */
 const MAX_POINTER_BYTES = 4_096;
