@@ -24,6 +24,7 @@ import { type AgentEnd, assertSucceeded, withAnswer } from "./answer.ts";
 import { ContextMemory } from "./context/memory.ts";
 import { EventState, type EventView, keepIdentity } from "./agent-state.ts";
 import type { AgentAsTool, AgentToolOptions, PromptSchema } from "./as-tool.ts";
+import { type Handoff, Handoffs } from "./handoff.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
@@ -106,6 +107,10 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
   /** The system prompt. */
   instructions?: string;
   tools?: readonly AgentTool[];
+  /** What others call it where conversations are transferred. Default "main". */
+  name?: string;
+  /** Agents that may take the conversation over, and transfer it on. */
+  handoffs?: readonly Handoff[];
   /** The transcript so far. */
   messages?: readonly MessageInput[];
   /** Default `off`. */
@@ -272,6 +277,7 @@ export class Agent {
   #fallbackModels: readonly (Model | string)[];
   #thinkingLevel: ThinkingLevel;
   #tools: readonly AgentTool[];
+  readonly #handoffs: Handoffs | undefined;
   /** What the events have made of the agent so far. */
   readonly #state: EventState;
   #lastState: AgentState | undefined;
@@ -297,6 +303,8 @@ export class Agent {
       tools = [],
       messages = [],
       thinkingLevel = "off",
+      name = "main",
+      handoffs,
       pending,
       compaction,
       queued,
@@ -311,6 +319,8 @@ export class Agent {
     this.#state = new EventState(withTimestamps(messages, this.#now()));
     this.#state.compaction = compaction;
     if (pending) this.#state.setPending(pending);
+    this.#handoffs = handoffs && new Handoffs({ name }, handoffs);
+    this.#findInCharge();
     this.#steering = new MessageQueue("steering", options.steeringMode, queued);
     this.#followUps = new MessageQueue("followUp", options.followUpMode, queued);
   }
@@ -340,7 +350,13 @@ export class Agent {
     else this.#options.sessionId = id;
   }
 
-  // Changes during a run take effect from its next turn on.
+  /** The name of the agent that the conversation is with, where it has `handoffs`. */
+  get activeAgent(): string | undefined {
+    return this.#handoffs?.active.name;
+  }
+
+  // Changes during a run take effect from its next turn on. They are those of the agent that the
+  // conversation is with.
 
   setSystemPrompt(systemPrompt: string): void {
     this.#systemPrompt = systemPrompt;
@@ -384,11 +400,13 @@ export class Agent {
     this.#state.messages = messages;
     this.#state.compaction = undefined;
     this.#state.setPending(pending);
+    this.#findInCharge();
   }
 
   appendMessage(message: MessageInput): void {
     this.#assertIdle("append a message");
     this.#state.messages.push(...withTimestamps([message], this.#now()));
+    this.#findInCharge();
   }
 
   clearMessages(): void {
@@ -595,12 +613,13 @@ export class Agent {
   asTool(options: AgentToolOptions): AgentTool {
     // A sink is the journal of one run at a time.
     const { sink: _, onQueueChange: _changes, ...own } = this.#options;
+    if (this.#handoffs) this.#keep(this.#handoffs);
     const start: AgentOptions = {
       ...own,
-      ...(this.#model && { model: this.#model }),
-      instructions: this.#systemPrompt,
-      tools: this.#tools,
-      thinkingLevel: this.#thinkingLevel,
+      ...(this.#handoffs
+        ? { ...this.#handoffs.first, handoffs: this.#handoffs.others }
+        : this.asHandoff({ name: "main" })),
+      fallbackModels: this.#fallbackModels,
       messages: [...this.#state.messages],
     };
     const { name, description, needsApproval } = options;
@@ -619,6 +638,17 @@ export class Agent {
         const { runAgentTool } = await import("./as-tool.ts");
         return runAgentTool(new Agent(start), options, args, context);
       },
+    };
+  }
+
+  /** The agent as one that may take a conversation over: with its instructions, tools and model as they are now. */
+  asHandoff(options: Pick<Handoff, "name" | "description" | "to">): Handoff {
+    return {
+      ...options,
+      instructions: this.#systemPrompt,
+      tools: this.#tools,
+      ...(this.#model && { model: this.#model }),
+      thinkingLevel: this.#thinkingLevel,
     };
   }
 
@@ -812,7 +842,16 @@ export class Agent {
     const { middleware = [], maxIterations = DEFAULT_MAX_TURNS } = this.#options;
     const limits = { ...this.#options.limits, ...overrides.limits };
     limits.maxTurns ??= limits.maxIterations ?? maxIterations;
-    let applied = { model: this.#requireModel(), tools: this.#tools };
+    const readApplied = (): {
+      model: Model;
+      tools: readonly AgentTool[];
+      by: string | undefined;
+    } => ({
+      model: this.#requireModel(),
+      tools: this.#tools,
+      by: this.activeAgent,
+    });
+    let applied = readApplied();
     const prepareTurn: AgentLoopConfig["prepareTurn"] = async (turn) => {
       const preparing = this.#prepare();
       if (preparing) await preparing;
@@ -820,9 +859,14 @@ export class Agent {
         thinkingLevel: this.#thinkingLevel,
         systemPrompt: this.#systemPrompt,
       };
-      if (this.#requireModel() !== applied.model) changes.model = this.#requireModel();
-      if (this.#tools !== applied.tools) changes.tools = this.#runTools(launch);
-      applied = { model: this.#requireModel(), tools: this.#tools };
+      const now = readApplied();
+      if (now.model !== applied.model) changes.model = now.model;
+      // Tools that a prompt came with were for the agent that it was given to.
+      if (now.by !== applied.by) launch.tools = undefined;
+      if (now.tools !== applied.tools || now.by !== applied.by) {
+        changes.tools = this.#runTools(launch);
+      }
+      applied = now;
       return { ...changes, ...(await this.#options.prepareTurn?.(turn)) };
     };
     return {
@@ -860,7 +904,38 @@ export class Agent {
   }
 
   #runTools({ output, tools = this.#tools }: Launch): readonly AgentTool[] {
-    return output ? [...tools, output.tool] : tools;
+    const all = this.#handoffs ? [...tools, ...this.#handoffs.listTools()] : tools;
+    return output ? [...all, output.tool] : all;
+  }
+
+  /** Reads from the transcript which agent the conversation is with. */
+  #findInCharge(): void {
+    if (this.#handoffs) this.#putInCharge(this.#handoffs.find(this.#state.messages));
+  }
+
+  /** Remembers what the agent in charge is now, for when the conversation is transferred back. */
+  #keep({ active, first }: Handoffs): void {
+    const now = this.asHandoff(active);
+    if (active !== first) {
+      if (!active.model && now.model === first.model) delete now.model;
+      if (!active.thinkingLevel && now.thinkingLevel === first.thinkingLevel) {
+        delete now.thinkingLevel;
+      }
+    }
+    Object.assign(active, now);
+  }
+
+  /** What the agent is from here on. */
+  #putInCharge(next: Handoff): void {
+    const handoffs = this.#handoffs;
+    if (!handoffs || next === handoffs.active) return;
+    const { first } = handoffs;
+    this.#keep(handoffs);
+    handoffs.active = next;
+    this.#systemPrompt = next.instructions ?? "";
+    this.#tools = next.tools ?? [];
+    this.#model = next.model ?? first.model;
+    this.#thinkingLevel = next.thinkingLevel ?? first.thinkingLevel ?? "off";
   }
 
   #followUpsOrReminder({ output }: Launch): AgentMessage[] | Promise<AgentMessage[]> {
@@ -879,6 +954,10 @@ export class Agent {
     else if (event.type === "turn_end") {
       this.#breaks = event.message.stopReason === "error" ? this.#breaks + 1 : 0;
     } else if (event.type === "agent_start") this.#breaks = 0;
+    else if (event.type === "message_end") {
+      const next = this.#handoffs?.read(event.message);
+      if (next) this.#putInCharge(next);
+    }
     watch?.(event);
     return this.#notify(event);
   }

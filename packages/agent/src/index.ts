@@ -9,6 +9,7 @@ export type {
   AgentToolProgress,
   PromptSchema,
 } from "./as-tool.ts";
+export type { Handoff } from "./handoff.ts";
 export { explainEnd, lastText } from "./outcome.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
