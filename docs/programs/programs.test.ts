@@ -1,0 +1,206 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answer, scriptedService } from "../../packages/cli/src/testing/scripted-service.ts";
+import { run } from "../../scripts/shared/command.mjs";
+import { compile, root, type Snippet } from "../snippets.ts";
+
+/** One process of a program: what it is given, what the model says, what it prints. */
+interface Run {
+  args?: readonly string[];
+  answers?: readonly Answer[];
+  prints: string;
+  /** What its last request has, such as the result of a call. */
+  sends?: string;
+  /** It ends itself in the middle. */
+  isKilled?: boolean;
+}
+
+const wrongKey: Answer = { status: 401, message: "invalid x-api-key" };
+const ask = (call: string, args: Record<string, unknown>, id?: string): Answer => ({
+  say: [{ call, arguments: args, ...(id !== undefined && { id }) }],
+});
+const egg = { name: "Egg", steps: ["Boil.", "Peel."] };
+
+/** What people build first, and how many lines it takes at most, imports included. */
+const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>> = {
+  "first-agent": { lines: 4, runs: [{ answers: [{ say: "It is 42." }], prints: "It is 42.\n" }] },
+  tools: {
+    lines: 31,
+    runs: [
+      {
+        answers: [
+          ask("add", { a: 19, b: 24 }),
+          ask("half", { of: 43 }),
+          ask("round", { of: 21.5 }),
+          ask("spell", { word: "tea" }),
+          { say: "It is 22." },
+        ],
+        prints: "It is 22.",
+        sends: String.raw`[\"t\",\"e\",\"a\"]`,
+      },
+    ],
+  },
+  "typed-answer": {
+    lines: 6,
+    runs: [
+      {
+        answers: [
+          { say: "I would boil it." },
+          ask("final_answer", { ...egg, steps: ["Boil."] }),
+          ask("final_answer", egg),
+        ],
+        prints: "Egg 2\n",
+        sends: "expected at least 2 items",
+      },
+    ],
+  },
+  route: {
+    lines: 18,
+    runs: [
+      {
+        answers: [{ say: "Green." }, wrongKey],
+        prints:
+          "Green.\nRunFailedError: Anthropic answered 401: invalid x-api-key. Check the key for Anthropic, and that it may use claude-sonnet-4-5.\n",
+      },
+    ],
+  },
+  approval: {
+    lines: 16,
+    runs: [
+      { answers: [ask("refund", { order: 7 }, "toolu_7")], prints: "toolu_7\n" },
+      {
+        args: ["toolu_7"],
+        answers: [{ say: "It is refunded." }],
+        prints: "It is refunded.\n",
+        sends: "Order 7 is refunded.",
+      },
+    ],
+  },
+  "approval-in-session": {
+    lines: 23,
+    runs: [
+      { answers: [ask("refund", { order: 7 })], prints: "", isKilled: true },
+      {
+        answers: [{ say: "It is refunded." }],
+        prints: "It is refunded.\n",
+        sends: "Order 7 is refunded.",
+        isKilled: true,
+      },
+    ],
+  },
+  fallback: {
+    lines: 9,
+    runs: [{ answers: [{ status: 529 }, { say: "Black." }], prints: "Black. Qwen/Qwen3-8B\n" }],
+  },
+  options: {
+    lines: 10,
+    runs: [{ answers: [{ say: "Green." }], prints: "Green.\n", sends: '"top_p":0.9' }],
+  },
+  record: {
+    lines: 9,
+    runs: [
+      { answers: [{ say: "Green." }], prints: "Green.\n" },
+      { prints: "Green.\n" },
+      {
+        args: ["Which coffee?"],
+        prints:
+          'Request 1 differs from the recording at messages[0].content: recorded "Which tea?", now "Which coffee?".\n',
+      },
+    ],
+  },
+  mcp: {
+    lines: 16,
+    runs: [
+      {
+        answers: [ask("mcp__tea__echo", { text: "green" }), { say: "Green." }],
+        prints: "Green.\n",
+        sends: String.raw`name=\"tea/echo\"`,
+      },
+    ],
+  },
+  "long-run": {
+    lines: 23,
+    runs: [
+      {
+        args: ["kill"],
+        answers: [ask("step", { nth: 1 }), ask("step", { nth: 2 })],
+        prints: "",
+        isKilled: true,
+      },
+      {
+        answers: [{ say: "Step 2 broke off." }],
+        prints: "done Step 2 broke off.\n",
+        sends: "Interrupted: the run ended before tool",
+      },
+    ],
+  },
+};
+
+let folder: string;
+const files = new Map<string, string>();
+
+beforeAll(async () => {
+  await mkdir(join(root, ".tmp"), { recursive: true });
+  folder = await mkdtemp(join(root, ".tmp", "programs-"));
+  const snippets = Object.keys(programs).map((name): Snippet => {
+    const code = readFileSync(join(root, "docs/programs", `${name}.ts`), "utf8");
+    return { place: `${name}.ts`, code, output: "", answers: [] };
+  });
+  const { problems, programs: compiled } = await compile(snippets, folder);
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+  for (const [{ place }, file] of compiled) files.set(place, file);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Runs a program in a process and a folder, with a service to ask. */
+async function runProgram(name: string, cwd: string, one: Run): Promise<string> {
+  const service = await scriptedService(one.answers);
+  try {
+    const file = files.get(`${name}.ts`) ?? "";
+    const child = spawn(process.execPath, [file, ...(one.args ?? [])], {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        ANTHROPIC_API_KEY: "sk-ant-for-the-programs-alone",
+        ANTHROPIC_BASE_URL: service.url,
+        VLLM_BASE_URL: `${service.url}/v1`,
+        LITELLM_BASE_URL: `${service.url}/v1`,
+        MCP_SERVER: join(root, "packages/tools/src/testing/mcp-server.mjs"),
+      },
+    });
+    const ended = new Promise((settle) => child.once("close", (_, signal) => settle(signal)));
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    expect(stderr).toBe("");
+    expect(await ended).toBe(one.isKilled === true ? "SIGKILL" : null);
+    expect(service.problems).toEqual([]);
+    expect(service.requests).toHaveLength(one.answers?.length ?? 0);
+    if (one.sends !== undefined) expect(service.requests.at(-1)?.text).toContain(one.sends);
+    return stdout;
+  } finally {
+    await service.close();
+  }
+}
+
+describe.each(Object.entries(programs))("%s", (name, { lines, runs }) => {
+  it(`has at most ${lines} lines, imports included`, () => {
+    const file = join(root, "docs/programs", `${name}.ts`);
+    const written = readFileSync(file, "utf8").split("\n");
+    expect(written.filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(lines);
+  });
+
+  it("runs", async () => {
+    const cwd = await mkdtemp(join(folder, "cwd-"));
+    for (const one of runs) expect(await runProgram(name, cwd, one)).toBe(one.prints);
+  });
+});
+
+it("the lines are as the formatter has them", async () => {
+  const oxfmt = join(root, "node_modules/oxfmt/bin/oxfmt");
+  const { code } = await run(process.execPath, [oxfmt, "--check", "docs/programs"], { cwd: root });
+  expect(code).toBe(0);
+});
