@@ -139,6 +139,14 @@ describe.runIf(isPosix)("shell", () => {
     expect(description).toContain("with the user's rights");
   });
 
+  it("describes the private /tmp where there is one: empty when a session is resumed", () => {
+    expect(shellTool(env, {}).description).not.toContain("private");
+    const temporary = { folder, maxBytes: 1_000 };
+    expect(shellTool({ ...env, temporary }, {}).description).toContain(
+      "/tmp (private, empty on resume)",
+    );
+  });
+
   it("says that there was no output", async () => {
     expect(joinText(await shell({ command: "true" }))).toBe("Exit code 0.\nNo output.");
   });

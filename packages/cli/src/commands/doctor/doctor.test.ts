@@ -259,6 +259,19 @@ describe("gyre doctor", () => {
     expect(of("git")[0]).toMatch(/^warning: It does not run .*ENOENT/);
   });
 
+  it("runs no git that the folder brings", async () => {
+    const bin = join(folder, "work", "node_modules/.bin");
+    await mkdir(bin, { recursive: true });
+    await writeFile(join(bin, "git"), "#!/bin/sh\necho git version of the folder\n", {
+      mode: 0o755,
+    });
+    const env = { ANTHROPIC_API_KEY: KEY };
+    for (const first of [bin, "node_modules/.bin"]) {
+      const { of } = await doctor({ ...env, PATH: `${first}:${process.env["PATH"]}` });
+      expect(of("git")[0]).not.toContain("of the folder");
+    }
+  });
+
   it("looks at sessions and at who holds them", async () => {
     const sessions = join(folder, "state/gyre/sessions/work-1");
     await mkdir(sessions, { recursive: true });
