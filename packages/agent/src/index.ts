@@ -36,6 +36,7 @@ export {
   userMessage,
 } from "./transcript/input.ts";
 export * from "./observe/logging.ts";
+export * from "./observe/metrics.ts";
 export {
   agentLoop,
   agentLoopContinue,
@@ -55,6 +56,7 @@ export {
   Suspend,
   type SuspendQuestion,
   type ToolInvocation,
+  type WithheldCall,
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";
 export { ANSWER_TOOL, OutputError } from "./output.ts";

@@ -41,6 +41,18 @@ export interface ToolInvocation {
   readonly run: RunInfo;
 }
 
+/** A call that did not get as far as the `tool` layers of the middleware. */
+export interface WithheldCall {
+  readonly toolCall: ToolCall;
+  /** Id of the call that made this call, when a tool called a tool. */
+  readonly parentId?: string;
+  /** Why it was not run: no such tool, arguments that are not valid, the same call too often. */
+  readonly result?: AgentToolResult;
+  /** The tool's own `needsApproval` leaves it to a person, for this reason. */
+  readonly suspended?: string;
+  readonly run: RunInfo;
+}
+
 /** A request on its way to the model. */
 export interface ModelInvocation {
   readonly model: Model;
@@ -63,6 +75,10 @@ export interface Middleware {
   run?(run: RunInfo): ((end: AgentEndEvent | undefined) => void) | void;
   /** Called with a result that came after its call had been answered without it (R21). */
   late?(call: ToolCall, result: AgentToolResult, run: RunInfo): void;
+  /** Called with a call that the `tool` layers do not see. */
+  withheld?(call: WithheldCall): void;
+  /** Called when the first content of a response arrives. */
+  firstContent?(run: RunInfo): void;
   tool?(
     call: ToolInvocation,
     next: (changed?: ToolInvocation) => Promise<AgentToolResult>,

@@ -110,6 +110,7 @@ export class MessageReader {
     const held = this.#held;
     this.shown = true;
     this.#held = [];
+    this.#run.reportFirstContent();
     const updates = held.map((event): AgentEvent => ({
       type: "message_update",
       message,

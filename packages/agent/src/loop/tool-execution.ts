@@ -59,19 +59,32 @@ export async function executeCall(
   decision?: Decision,
 ): Promise<CallOutcome> {
   try {
-    if (run.gauge.refuses(call)) return { result: repeatedResult(call) };
+    if (run.gauge.refuses(call)) return withhold(run, call, repeatedResult(call));
     const edited = decision?.type === "approve" ? decision.args : undefined;
     const given = prepare(run, edited ? { ...call, arguments: edited } : call);
     const prepared = isThenable(given) ? await given : given;
     if (run.canceled) return { result: notStartedResult(run, call) };
-    const outcome = "result" in prepared ? prepared : await invoke(run, call, prepared, decision);
+    const outcome =
+      "result" in prepared
+        ? withhold(run, call, prepared.result)
+        : await invoke(run, call, prepared, decision);
     if (edited && "result" in outcome) outcome.result = withEdited(outcome.result, edited);
     if ("result" in outcome) run.gauge.record(call, outcome.result);
     return outcome;
   } catch (error) {
     if (run.canceled) return { result: notStartedResult(run, call) };
-    return { result: thrownResult(call.name, error) };
+    return withhold(run, call, thrownResult(call.name, error));
   }
+}
+
+/** The outcome of a call that is answered before the middleware sees it. */
+function withhold(
+  run: Run,
+  toolCall: ToolCall,
+  result: AgentToolResult,
+): { result: AgentToolResult } {
+  run.reportWithheld({ toolCall, result });
+  return { result };
 }
 
 /** The transcript keeps what the model asked for; the result says what was run in its place. */
@@ -217,7 +230,19 @@ function throughMiddleware(
     ...(decision && { decision }),
   };
   if (tool.needsApproval && decision?.type !== "approve") {
-    return checkApproval(tool, args).then(() => pass(execution, invocation, depth));
+    return checkApproval(tool, args).then(
+      () => pass(execution, invocation, depth),
+      (error: unknown) => {
+        run.reportWithheld({
+          toolCall,
+          ...(depth > 0 && { parentId: call.id }),
+          ...(error instanceof Suspend
+            ? { suspended: error.message }
+            : { result: thrownResult(tool.name, error) }),
+        });
+        throw error;
+      },
+    );
   }
   return pass(execution, invocation, depth);
 }
@@ -354,7 +379,10 @@ async function callNested(
     arguments: args,
   };
   const prepared = await prepare(run, toolCall);
-  if ("result" in prepared) return prepared.result;
+  if ("result" in prepared) {
+    run.reportWithheld({ toolCall, parentId: call.id, result: prepared.result });
+    return prepared.result;
+  }
   const given = await throughMiddleware(execution, toolCall, prepared, depth);
   // A tool that passes this on as its own result must not spend it a second time.
   const { usage: _counted, ...result } = toResult(name, given);

@@ -11,7 +11,7 @@ import {
   think,
 } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { jsonLines, logging, type LogLine } from "./logging.ts";
+import { jsonLines, type Logger, logging, type LogLine } from "./logging.ts";
 import { runAgentLoop } from "../loop/loop.ts";
 import { approval, type Middleware } from "../contract/middleware.ts";
 import {
@@ -74,6 +74,104 @@ function logged(...inner: Middleware[]): Logged {
 
 afterEach(() => {
   vi.restoreAllMocks();
+});
+
+describe("calls that never reach a tool", () => {
+  it("each has a line: unknown, invalid, a schema that throws, one that needs approval", async () => {
+    const { lines, run } = logged();
+    const strict = tool("strict", () => "ok", {
+      parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+    });
+    const odd = tool("odd", () => "ok", {
+      parameters: {
+        "~standard": {
+          version: 1,
+          vendor: "test",
+          validate: () => {
+            throw new Error("secret");
+          },
+          jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) },
+        },
+      },
+    });
+    const pay = tool("pay", () => "ok", { needsApproval: true });
+    await run([callAll(["strcit", "strict", "odd", "pay"])], [strict, odd, pay]);
+    const calls = lines.flatMap((line) => (line.event === "tool_call" ? [line] : []));
+    const rejected = { ...at(0), level: "warn", event: "tool_call", latency_ms: 0, is_error: true };
+    expect(calls).toEqual([
+      {
+        ...rejected,
+        tool_name: "strcit",
+        tool_call_id: "call_1",
+        error: { kind: "unknown_tool" },
+      },
+      { ...rejected, tool_name: "strict", tool_call_id: "call_2", error: { kind: "invalid" } },
+      { ...rejected, tool_name: "odd", tool_call_id: "call_3", error: { kind: "invalid" } },
+      {
+        ...rejected,
+        level: "info",
+        is_error: false,
+        tool_name: "pay",
+        tool_call_id: "call_4",
+        suspended: true,
+      },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain("secret");
+  });
+});
+
+describe("loggers", () => {
+  const levels = (log: (level: string, args: unknown[]) => void): Logger => ({
+    info: (...args) => log("info", args),
+    warn: (...args) => log("warn", args),
+    error: (...args) => log("error", args),
+  });
+
+  async function logTo(make: (log: Logger) => Logger): Promise<unknown[]> {
+    const seen: unknown[] = [];
+    const logger = make(levels((level, args) => seen.push([level, ...args])));
+    const protocol = scriptedModel([fail("Full", { kind: "quota" })]);
+    const { model } = protocol;
+    const clock = manualClock();
+    const middleware = [logging(logger, { clock })];
+    await runAgentLoop([user], { messages: [] }, { model, protocol, middleware, clock }, () => {});
+    return seen;
+  }
+
+  const error = { kind: "quota", message: "Full" };
+  const lines = [
+    ["info", { event: "run_start", ...asked }],
+    ["warn", { event: "model_call", ...asked, latency_ms: 0, is_error: true, error }],
+    ["error", { event: "run_end", ...asked, latency_ms: 0, is_error: true, error }],
+  ] as const;
+
+  it("pino's shape: fields without level and time, then the event as message", async () => {
+    const seen = await logTo((logger) => logger);
+    expect(seen).toMatchObject(lines.map(([level, fields]) => [level, fields, fields.event]));
+    for (const line of seen) expect(JSON.stringify(line)).not.toMatch(/"(?:level|time)"/);
+  });
+
+  it.each([
+    ["winston's", { transports: [] }],
+    ["a console's", { group: () => {} }],
+  ])("%s shape: the message first", async (_, own) => {
+    const seen = await logTo((logger) => Object.assign(logger, own));
+    expect(seen).toMatchObject(lines.map(([level, fields]) => [level, fields.event, fields]));
+  });
+
+  it("a method is called on its logger", async () => {
+    class Own {
+      readonly seen: unknown[] = [];
+      info(_fields: object | string, message: object | string): void {
+        this.seen.push(message);
+      }
+      warn(): void {}
+      error(): void {}
+    }
+    const own = new Own();
+    await logTo(() => own);
+    expect(own.seen).toEqual(["run_start"]);
+  });
 });
 
 describe("log lines", () => {

@@ -8,13 +8,13 @@ import {
   type Usage,
 } from "@gyre/ai";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
-import { createContainment, observe, type ErrorReport } from "./observe.ts";
+import { type Containment, createContainment, observe, type ErrorReport } from "./observe.ts";
 import type { AgentEndEvent, AgentStop } from "../contract/types.ts";
 
 export type LogLevel = "info" | "warn" | "error";
 
 /** What went wrong. `message` is that of a service or a program, never of a model or a tool. */
-export type LogError = ErrorReport;
+export type LogError = Pick<ErrorReport, "kind" | "message">;
 
 interface LogLineBase {
   /** ISO 8601, in UTC. */
@@ -83,17 +83,28 @@ export interface LoggingOptions {
 }
 
 /**
+ * What is used of a logger: the instance that pino makes fits, that of winston and `console`, too.
+ * Level and time of an entry are then the logger's own. pino gets `(fields, message)`, the other
+ * two get `(message, fields)`.
+ */
+export interface Logger {
+  info(first: object | string, second: object | string): unknown;
+  warn(first: object | string, second: object | string): unknown;
+  error(first: object | string, second: object | string): unknown;
+}
+
+/**
  * Writes a line when a run starts and ends, and when a model or a tool has answered.
  * Lines hold no content: no messages, no arguments, no results, no keys; of a tool
  * that failed only the kind of its error. `write` is not waited for. When it throws
  * or rejects, the run goes on, and the first time is reported as a process warning.
  */
 export function logging(
-  write: (line: LogLine) => void,
+  write: ((line: LogLine) => void) | Logger,
   { clock = systemClock }: LoggingOptions = {},
 ): Middleware {
   const contained = createContainment("The log");
-  const put = (line: LogLine): void => contained(() => write(line));
+  const put = writeTo(write, contained);
   /** A service may repeat a key in its error message. */
   const secrets = new WeakMap<RunInfo, Set<string>>();
 
@@ -143,6 +154,16 @@ export function logging(
           }),
       };
     },
+    withheld({ toolCall, run }, { error, suspended }) {
+      put({
+        ...base(error ? "warn" : "info", run),
+        event: "tool_call",
+        tool_name: toolCall.name,
+        tool_call_id: toolCall.id,
+        ...outcome(clock.now(), error, run),
+        ...(suspended !== undefined && { suspended: true }),
+      });
+    },
     tool({ tool, toolCall, run }) {
       const from = clock.now();
       return {
@@ -169,6 +190,20 @@ export function logging(
         tool_call_id: id,
         is_error: isError,
       }),
+  };
+}
+
+function writeTo(
+  write: ((line: LogLine) => void) | Logger,
+  contained: Containment,
+): (line: LogLine) => void {
+  if (typeof write === "function") return (line) => contained(() => write(line));
+  // Only winston has transports, and only a console has groups: both take the message first.
+  const isMessageFirst = "transports" in write || "group" in write;
+  return (line) => {
+    const { time: _, level, ...fields } = line;
+    const { event } = line;
+    contained(() => (isMessageFirst ? write[level](event, fields) : write[level](fields, event)));
   };
 }
 

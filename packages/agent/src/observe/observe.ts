@@ -5,6 +5,7 @@ import {
   type Failure,
   IncompleteStreamError,
   isThenable,
+  outcomeOf,
   toAssistantStream,
 } from "@gyre/ai";
 import { warn } from "../contract/contain.ts";
@@ -14,6 +15,7 @@ import {
   type RunInfo,
   Suspend,
   type ToolInvocation,
+  type WithheldCall,
 } from "../contract/middleware.ts";
 import type { AgentEndEvent, AgentToolResult } from "../contract/types.ts";
 
@@ -21,6 +23,8 @@ import type { AgentEndEvent, AgentToolResult } from "../contract/types.ts";
 export interface ErrorReport {
   kind: string;
   message?: string;
+  /** HTTP status, where there was one. */
+  status?: number;
 }
 
 export interface RunOutcome {
@@ -51,10 +55,20 @@ export interface Watch<O> {
   within?<T>(next: () => T): T;
 }
 
+/** Watches one request to a model. */
+export interface ModelWatch extends Watch<ModelOutcome> {
+  /** The first content has arrived. */
+  firstContent?(): void;
+  /** The service has answered, at this address. */
+  responded?(url: string): void;
+}
+
 export interface Observer {
   run(run: RunInfo): Watch<RunOutcome>;
-  model(call: ModelInvocation): Watch<ModelOutcome>;
+  model(call: ModelInvocation): ModelWatch;
   tool(call: ToolInvocation): Watch<ToolOutcome>;
+  /** A call that was not run, and why; or that waits for a person. */
+  withheld(call: WithheldCall, outcome: ToolOutcome): void;
 }
 
 const ABORTED: ErrorReport = { kind: "aborted" };
@@ -89,6 +103,8 @@ export function createContainment(what: string): Containment {
  */
 export function observe(contained: Containment, observer: Observer): Middleware {
   const openByRun = new WeakMap<RunInfo, Set<() => void>>();
+  /** The newest request of each run. */
+  const requests = new WeakMap<RunInfo, ModelWatch>();
 
   /** Begins a watch that settles once: with `left`, if nothing did when the run ends. */
   const follow = <O>(run: RunInfo, start: () => Watch<O>, left: O): Required<Watch<O>> => {
@@ -121,7 +137,14 @@ export function observe(contained: Containment, observer: Observer): Middleware 
     async model(call, next) {
       const { signal } = call.options;
       const left: ModelOutcome = { error: ABORTED };
-      const { settled, within } = follow(call.run, () => observer.model(call), left);
+      const watching: { watch?: ModelWatch } = {};
+      const { settled, within } = follow(
+        call.run,
+        () => (watching.watch = observer.model(call)),
+        left,
+      );
+      const { watch } = watching;
+      if (watch) requests.set(call.run, watch);
       let stream: AssistantMessageEventStream | undefined;
       // The service's own listener goes first: if it closes the stream, that has the facts.
       const cutOff = (): void =>
@@ -135,7 +158,7 @@ export function observe(contained: Containment, observer: Observer): Middleware 
       if (signal?.aborted) cutOff();
       else signal?.addEventListener("abort", cutOff, { once: true });
       try {
-        const answer = await within(() => next());
+        const answer = await within(() => next(watch?.responded && withAddress(call, watch)));
         // A stream function may return nothing: the loop reports that.
         stream = answer && toAssistantStream(answer);
       } catch (error) {
@@ -154,6 +177,20 @@ export function observe(contained: Containment, observer: Observer): Middleware 
         (error: unknown) => finish({ error: reportModelError(error) }),
       );
       return stream;
+    },
+
+    firstContent: (run) => contained(() => requests.get(run)?.firstContent?.()),
+
+    withheld(call) {
+      const { result, suspended } = call;
+      const error = result && { kind: outcomeOf(result) };
+      contained(() =>
+        observer.withheld(call, {
+          ...(result && { result }),
+          ...(error && { error }),
+          ...(suspended !== undefined && { suspended }),
+        }),
+      );
     },
 
     async tool(call, next) {
@@ -181,6 +218,21 @@ export function observe(contained: Containment, observer: Observer): Middleware 
   };
 }
 
+/** The request, with a hook that reports where the service has answered. */
+function withAddress(call: ModelInvocation, watch: ModelWatch): ModelInvocation {
+  const { onResponse } = call.options;
+  return {
+    ...call,
+    options: {
+      ...call.options,
+      onResponse: (response, model) => {
+        watch.responded?.(response.url);
+        return onResponse?.(response, model);
+      },
+    },
+  };
+}
+
 function reportMessageError({
   errorMessage,
   failure,
@@ -190,6 +242,7 @@ function reportMessageError({
   return {
     kind: failure?.kind ?? (stopReason === "aborted" ? "aborted" : "unknown"),
     ...(errorMessage !== undefined && { message: errorMessage }),
+    ...(failure?.status !== undefined && { status: failure.status }),
   };
 }
 

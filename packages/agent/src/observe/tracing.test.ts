@@ -1,5 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { AssistantMessageEventStream, type Message } from "@gyre/ai";
+import {
+  AssistantMessageEventStream,
+  emptyAssistantMessage,
+  type Message,
+  type StreamFn,
+} from "@gyre/ai";
 import {
   call,
   callAll,
@@ -115,7 +120,18 @@ function toComparable({ name, kind, parent, attributes, status, ends }: Recorded
   expect(ends, `how often ${name} was ended`).toBe(1);
   const { INTERNAL, CLIENT } = api.SpanKind;
   expect(kind, `kind of ${name}`).toBe(name.startsWith("chat") ? CLIENT : INTERNAL);
-  return { name, in: parent?.name, attributes, ...(status && { status }) };
+  // The description of a failed span repeats what the attributes say, and nothing else.
+  if (status) {
+    expect(status.message?.replace(/ \(HTTP \d+\)$/, "")).toBe(attributes["error.type"]);
+  }
+  const { "gen_ai.response.time_to_first_chunk": time = 0, ...others } = attributes;
+  expect(time).toBeGreaterThanOrEqual(0);
+  return {
+    name,
+    in: parent?.name,
+    attributes: others,
+    ...(status && { status: { code: status.code } }),
+  };
 }
 
 const ERROR = { status: { code: api.SpanStatusCode.ERROR } };
@@ -442,6 +458,149 @@ describe("spans of a run", () => {
   });
 });
 
+describe("calls that the middleware does not see", () => {
+  it("an unknown tool and invalid arguments have a span", async () => {
+    const strict = tool("strict", () => "ok", {
+      parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+    });
+    await run([callAll(["strcit", "strict"]), "Done"], [strict], { sessionId: "s1" });
+    const rejected = (name: string, id: string, type: string): object => ({
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.conversation.id": "s1",
+      "gen_ai.tool.name": name,
+      "gen_ai.tool.call.id": id,
+      "gen_ai.tool.type": "function",
+      "error.type": type,
+    });
+    expect(spans.map(toComparable).slice(2, 4)).toEqual([
+      {
+        name: "execute_tool strcit",
+        in: "invoke_agent",
+        attributes: rejected("strcit", "call_1", "unknown_tool"),
+        ...ERROR,
+      },
+      {
+        name: "execute_tool strict",
+        in: "invoke_agent",
+        attributes: rejected("strict", "call_2", "invalid"),
+        ...ERROR,
+      },
+    ]);
+  });
+
+  it("one that a tool makes is in the span of that tool", async () => {
+    const outer = tool("outer", (_args, { host }) => host.call("iner", {}));
+    await run([call("outer"), "Done"], [outer]);
+    expect(spans[3]).toMatchObject({ name: "execute_tool iner", parent: spans[2] });
+  });
+
+  it("one that waits for the approval which its tool needs says so", async () => {
+    await run([call("pay")], [tool("pay", () => "ok", { needsApproval: true })]);
+    expect(spans[2]).toMatchObject({
+      name: "execute_tool pay",
+      status: undefined,
+      attributes: { "gyre.suspended": true },
+    });
+  });
+});
+
+describe("what an application adds", () => {
+  it("attributes of its own are on every span of the run", async () => {
+    const own = { "user.id": "u1", tenant: "acme", tags: ["a", "b"] };
+    await run([call("x"), "Done"], [tool("x", () => "ok")], {
+      middleware: [tracing(api, { attributes: own })],
+    });
+    expect(spans).toHaveLength(4);
+    for (const { attributes } of spans) expect(attributes).toMatchObject(own);
+  });
+
+  it("they may be found when the run starts", async () => {
+    const users = new AsyncLocalStorage<string>();
+    const middleware = [
+      tracing(api, { attributes: () => ({ "user.id": users.getStore() ?? "" }) }),
+    ];
+    await users.run("u2", () => run(["Hello"], [], { middleware }));
+    expect(spans.map(({ attributes }) => attributes["user.id"])).toEqual(["u2", "u2"]);
+  });
+
+  it("the conversation is on the spans of tools", async () => {
+    await run([call("x"), "Done"], [tool("x", () => "ok")], { sessionId: "s1" });
+    const ids = spans.map(({ attributes }) => attributes["gen_ai.conversation.id"]);
+    expect(ids).toEqual(["s1", "s1", "s1", "s1"]);
+  });
+});
+
+describe("what is known once a service has answered", () => {
+  it("the time to the first chunk, in seconds", async () => {
+    const clock = manualClock();
+    const streamFn: StreamFn = (model) => {
+      const stream = new AssistantMessageEventStream();
+      const partial = emptyAssistantMessage(model, 0);
+      const message = { ...partial, content: [{ type: "text" as const, text: "One" }] };
+      clock.after(100, () => stream.push({ type: "start", partial }));
+      clock.after(250, () => {
+        stream.push({ type: "text_start", contentIndex: 0, partial: message });
+        stream.push({ type: "text_delta", contentIndex: 0, delta: "One", partial: message });
+      });
+      clock.after(900, () => stream.push({ type: "done", reason: "stop", message }));
+      return stream;
+    };
+    const { model } = scriptedModel([]);
+    const running = runAgentLoop(
+      [user],
+      { messages: [] },
+      { model, clock, middleware: [tracing(api, { clock })] },
+      () => {},
+      undefined,
+      streamFn,
+    );
+    await Promise.all([running, clock.advance(1_000)]);
+    expect(spans[1]?.attributes["gen_ai.response.time_to_first_chunk"]).toBe(0.25);
+  });
+
+  it("its address, also where the model names none", async () => {
+    const seen: string[] = [];
+    const protocol = scriptedModel(["Hello"]);
+    const streamFn: StreamFn = async (model, context, options) => {
+      const url = "https://api.test:8443/v1/messages";
+      await options?.onResponse?.({ status: 200, headers: {}, url }, model);
+      return protocol.stream(model, context, options);
+    };
+    await runAgentLoop(
+      [user],
+      { messages: [] },
+      {
+        model: protocol.model,
+        middleware: [tracing(api)],
+        onResponse: ({ url }) => void seen.push(url),
+      },
+      () => {},
+      undefined,
+      streamFn,
+    );
+    expect(spans[1]?.attributes).toMatchObject({
+      "server.address": "api.test",
+      "server.port": 8443,
+    });
+    expect(seen).toEqual(["https://api.test:8443/v1/messages"]);
+  });
+
+  it("the status of a failure is in the description, its text is not", async () => {
+    await run([fail("The secret question is too much", { kind: "quota", status: 429 })]);
+    expect(spans.map(({ status }) => status?.message)).toEqual([
+      "quota (HTTP 429)",
+      "quota (HTTP 429)",
+    ]);
+  });
+
+  it("the cost of a request and of the run", async () => {
+    const protocol = scriptedModel([{ parts: ["Hello"], usage: { input: 1_000_000 } }]);
+    const model = { ...protocol.model, price: { input: 2, output: 1 } };
+    await run([{ parts: ["Hello"], usage: { input: 1_000_000 } }], [], { model });
+    expect(spans[0]?.attributes["gyre.usage.cost"]).toBe(2);
+  });
+});
+
 describe("what is cut off", () => {
   const aborted = { "error.type": "aborted" };
   const abortedRun = {
@@ -575,7 +734,11 @@ describe("looking on", () => {
           in: "invoke_agent",
           attributes: chatted({ ...answered("tool_call"), ...conversation }),
         },
-        { name: "execute_tool wait", in: "invoke_agent", attributes: executed("wait", id) },
+        {
+          name: "execute_tool wait",
+          in: "invoke_agent",
+          attributes: executed("wait", id, conversation),
+        },
         {
           name: "chat scripted",
           in: "invoke_agent",
@@ -659,7 +822,7 @@ describe("content", () => {
     const parsed = (span: RecordedSpan | undefined): object =>
       Object.fromEntries(
         Object.entries(span?.attributes ?? {})
-          .filter(([key]) => /messages|instructions|arguments|result/.test(key))
+          .filter(([key]) => /messages|instructions|definitions|arguments|result/.test(key))
           .map(([key, value]) => [key, JSON.parse(String(value)) as unknown]),
       );
     const question = { role: "user", parts: [{ type: "text", content: "The secret question" }] };
@@ -686,9 +849,17 @@ describe("content", () => {
       { type: "text", content: "secret result" },
       { type: "blob", modality: "image", mime_type: "image/png", content: "c2VjcmV0" },
     ];
-    const system = { "gen_ai.system_instructions": [{ type: "text", content: "Be brief" }] };
+    const { name, description, parameters } = read;
+    const system = {
+      "gen_ai.system_instructions": [{ type: "text", content: "Be brief" }],
+      "gen_ai.tool.definitions": [{ type: "function", name, description, parameters }],
+    };
     expect(spans.map(parsed)).toEqual([
-      {},
+      {
+        ...system,
+        "gen_ai.input.messages": [question],
+        "gen_ai.output.messages": [{ role: "assistant", parts: [], finish_reason: "error" }],
+      },
       {
         ...system,
         "gen_ai.input.messages": [question],

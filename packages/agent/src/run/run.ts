@@ -18,7 +18,7 @@ import { loadContextParts } from "../context/load.ts";
 import type { ContextMemory } from "../context/memory.ts";
 import type { Compaction } from "../contract/compaction.ts";
 import { contain } from "../contract/contain.ts";
-import type { RunInfo } from "../contract/middleware.ts";
+import type { RunInfo, WithheldCall } from "../contract/middleware.ts";
 import type {
   AgentContext,
   AgentEndEvent,
@@ -304,6 +304,19 @@ export class Run implements ContextHost {
     contain("onLateResult threw", () => onLateResult?.(call, result));
     for (const each of middleware) {
       contain("A middleware's late threw", () => each.late?.(call, result, this.info));
+    }
+  }
+
+  /** Notifies the middleware of a call that its `tool` layers do not see. */
+  reportWithheld(call: Omit<WithheldCall, "run">): void {
+    for (const each of this.config.middleware ?? []) {
+      contain("A middleware's withheld threw", () => each.withheld?.({ ...call, run: this.info }));
+    }
+  }
+
+  reportFirstContent(): void {
+    for (const each of this.config.middleware ?? []) {
+      contain("A middleware's firstContent threw", () => each.firstContent?.(this.info));
     }
   }
 
