@@ -21,7 +21,7 @@ import {
   type ScriptedService,
   scriptedService,
 } from "../packages/cli/src/testing/scripted-service.ts";
-import { ENTRY_TYPES } from "../packages/sessions/src/format/line.ts";
+import { ENTRY_TYPES } from "../packages/sessions/src/format/body.ts";
 import { compile, readAnswers, readFences, pages, root, readSnippets } from "./snippets.ts";
 
 /** A program that takes longer is ended. */

@@ -1,7 +1,17 @@
 export * from "./format/entry.ts";
+export { chooseSession, createHeader, createSessionId } from "./format/id.ts";
 export { createJournal, type Journal } from "./journal.ts";
 export { MAX_LINE_BYTES } from "./format/line.ts";
-export { createSession, openSession } from "./file/session-file.ts";
-export { defaultSessionFolder, SessionStore, type StoreOptions } from "./store.ts";
+export { addToSummary, type EntryRow, summarizeHeader } from "./format/row.ts";
+export type { SessionStorage } from "./format/storage.ts";
 export * from "./format/types.ts";
+export { createSession, openSession } from "./file/session-file.ts";
 export type { LockHolder } from "./file/unlock.ts";
+export { MemorySessions } from "./memory-sessions.ts";
+export {
+  type EntryLog,
+  type EntryLogOptions,
+  type EntryLogSession,
+  openEntryLog,
+} from "./session/entry-log.ts";
+export { defaultSessionFolder, SessionStore, type StoreOptions } from "./store.ts";

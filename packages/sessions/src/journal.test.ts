@@ -30,7 +30,7 @@ import type { Entry } from "./format/entry.ts";
 import { createJournal, type Journal } from "./journal.ts";
 import { createSession, openSession } from "./file/session-file.ts";
 import { temporaryPaths } from "./testing/folder.ts";
-import type { Session, SessionContext } from "./format/types.ts";
+import type { SessionFile, SessionContext } from "./format/types.ts";
 
 const newPath = temporaryPaths("journal", afterAll);
 
@@ -62,13 +62,13 @@ const tools: AgentTool[] = [
 ];
 
 interface Stage {
-  session: Session;
+  session: SessionFile;
   agent: Agent;
   model: ScriptedModel;
 }
 
 function agentOn(
-  session: Session,
+  session: SessionFile,
   context: SessionContext,
   script: readonly ScriptStep[],
   options: AgentOptions = {},
@@ -96,7 +96,7 @@ async function begin(script: readonly ScriptStep[], options: AgentOptions = {}):
 
 /** An agent with all that a journal has for it. */
 async function keepingAgent(
-  session: Session,
+  session: SessionFile,
   script: readonly ScriptStep[],
   options: AgentOptions = {},
 ): Promise<Stage & { journal: Journal }> {
@@ -116,12 +116,12 @@ async function keepingAgent(
   return { ...stage, journal };
 }
 
-async function readEntries(session: Session): Promise<Entry[]> {
+async function readEntries(session: SessionFile): Promise<Entry[]> {
   return Promise.all(session.entries.map(({ id }) => session.read(id)));
 }
 
 /** A file as it is reopened. */
-async function reopen(path: string): Promise<{ session: Session; context: SessionContext }> {
+async function reopen(path: string): Promise<{ session: SessionFile; context: SessionContext }> {
   const session = await openSession(path, { clock: manualClock() });
   return { session, context: await session.context() };
 }

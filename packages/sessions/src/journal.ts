@@ -10,8 +10,8 @@ import {
   type QueuedMessage,
   type QueueName,
 } from "@gyre/agent";
-import { isDeepStrictEqual } from "node:util";
 import type { Entry, EntryBody } from "./format/entry.ts";
+import { isSame } from "./format/same.ts";
 import { Transcript } from "./format/transcript.ts";
 import type { Session, SessionContext } from "./format/types.ts";
 
@@ -20,7 +20,7 @@ type CompactionEntry = Extract<Entry, { type: "compaction" }>;
 type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
 
 /**
- * Writes what an agent does into a session file. It is the agent's sink (R25): messages, results
+ * Writes what an agent does into a session. It is the agent's sink (R25): messages, results
  * of calls and compactions are on the disk before a listener gets them, and so are the calls that a
  * suspended run leaves pending.
  */
@@ -171,7 +171,7 @@ class JournalWriter {
   }
 
   async #wait(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void> {
-    if (isDeepStrictEqual(this.#questions.get(toolCallId), question)) return;
+    if (isSame(this.#questions.get(toolCallId), question)) return;
     this.#questions.set(toolCallId, question);
     this.#begun.delete(toolCallId);
     await this.#session.append({ type: "pending", toolCallId, ...question });
@@ -281,7 +281,7 @@ class JournalWriter {
   #isRecorded({ toolCallId, result }: ToolEndEvent): boolean {
     const recorded = this.#context.unfinished(toolCallId);
     if (typeof recorded !== "object" || !("content" in recorded)) return false;
-    return isDeepStrictEqual(shown(recorded), shown(result));
+    return isSame(shown(recorded), shown(result));
   }
 
   async #compaction({ compaction }: CompactionEvent): Promise<EntryBody> {

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import {
   chmod,
+  cp,
   link,
   mkdir,
   mkdtemp,
@@ -18,8 +19,9 @@ import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSession, openSession } from "./file/session-file.ts";
 import { defaultSessionFolder, SessionStore } from "./store.ts";
-import { MAX_PROMPT_CHARS, SUMMARY_BYTES } from "./format/summary.ts";
-import { type Session, SessionError, type SessionErrorCode } from "./format/types.ts";
+import { MAX_PROMPT_CHARS } from "./format/prompt.ts";
+import { SUMMARY_BYTES } from "./format/summary.ts";
+import { type SessionFile, SessionError, type SessionErrorCode } from "./format/types.ts";
 
 const START = Date.UTC(2030, 0, 31, 12, 30, 59, 123);
 const CWD = "/home/me/My Project";
@@ -33,13 +35,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-async function ask(session: Session, content: string): Promise<void> {
+async function ask(session: SessionFile, content: string): Promise<void> {
   const message = { role: "user" as const, content, timestamp: clock.now() };
   await session.append({ type: "message", message });
 }
 
 /** A closed session in which something was asked; each is a second younger than the last. */
-async function asked(prompt: string, cwd = CWD): Promise<Session> {
+async function asked(prompt: string, cwd = CWD): Promise<SessionFile> {
   await clock.advance(1_000);
   const session = await store.create({ cwd });
   await ask(session, prompt);
@@ -304,7 +306,9 @@ describe("finding", () => {
   it("names the files where two have one id", async () => {
     const session = await store.create({ cwd: CWD, id: "same" });
     await session.close();
-    await (await store.create({ cwd: "/other", id: "same" })).close();
+    await cp(dirname(session.path), join(folder, "sessions", "copied-by-hand"), {
+      recursive: true,
+    });
     const error = await failure(store.find("same"));
     expect(error.code).toBe("ambiguous");
     expect(error.message).toContain(session.path);

@@ -1,12 +1,14 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { chmod, constants, copyFile, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { type Clock, errnoOf, nearNames, systemClock } from "@gyre/ai";
+import { type Clock, errnoOf, systemClock } from "@gyre/ai";
 import { FILE_MODE, FOLDER_MODE, removeDrafts } from "./file/files.ts";
 import { FileLock, type LockHints } from "./file/lock.ts";
 import { createSession, openSession } from "./file/session-file.ts";
+import { chooseSession, createSessionId } from "./format/id.ts";
+import type { SessionStorage } from "./format/storage.ts";
 import {
   formatFileName,
   parseFileName,
@@ -17,9 +19,10 @@ import {
 import {
   type NewSession,
   type OpenOptions,
-  type Session,
   SessionError,
-  type SessionSummary,
+  type SessionFile,
+  type SessionFileSummary,
+  type SessionPage,
 } from "./format/types.ts";
 import { type LockHolder, removeLock } from "./file/unlock.ts";
 
@@ -27,11 +30,6 @@ import { type LockHolder, removeLock } from "./file/unlock.ts";
 const MAX_OPEN_FILES = 32;
 const MAX_NAME_CHARS = 40;
 const HASH_CHARS = 10;
-/** Without letters that are taken for digits. 32 of them: a byte gives one, evenly. */
-const ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
-/** 60 bits: among a million sessions, two with one id are a matter of one in two million. */
-const ID_CHARS = 12;
-const MAX_CANDIDATES = 5;
 /** A folder that changed within this time may change again without another time of change. */
 const SETTLE_MS = 2000;
 
@@ -57,7 +55,7 @@ export interface StoreOptions {
  * The sessions of a user: a folder with one sub-folder for each folder that was worked in.
  * The files are all there is; what is listed is read from them.
  */
-export class SessionStore {
+export class SessionStore implements SessionStorage {
   readonly folder: string;
   readonly #clock: Clock;
   readonly #hints: Pick<StoreOptions, "forkHint" | "unlockHint">;
@@ -70,16 +68,17 @@ export class SessionStore {
     this.#hints = options;
   }
 
-  /** A new session, open for writing. */
-  async create(header: NewSession): Promise<Session> {
-    const { id = newId(), ...rest } = header;
+  /** A new session, open for writing. Throws `SessionError`: `exists`, `write_failed`. */
+  async create(header: NewSession): Promise<SessionFile> {
+    const { id = createSessionId(), ...rest } = header;
+    if (header.id !== undefined) await this.#assertFree(id);
     const cwd = resolve(rest.cwd);
     const path = this.#newPath(cwd, id, rest.createdAt);
     return createSession(path, { ...rest, id, cwd }, { clock: this.#clock });
   }
 
   /** The sessions of one folder or of all, those that were last written to first. */
-  async list(options: { cwd?: string; limit?: number } = {}): Promise<SessionSummary[]> {
+  async list(options: { cwd?: string; limit?: number } = {}): Promise<SessionFileSummary[]> {
     const paths =
       options.cwd === undefined
         ? await this.#paths()
@@ -94,7 +93,11 @@ export class SessionStore {
    * order does not change between two pages. `after` is `next` of the page before. Reads the files
    * of this page alone.
    */
-  async listPage(options: { cwd: string; limit: number; after?: string }): Promise<SessionPage> {
+  async listPage(options: {
+    cwd: string;
+    limit: number;
+    after?: string;
+  }): Promise<SessionPage<SessionFileSummary>> {
     const { cwd, limit, after } = options;
     const paths = await sessionFiles(join(this.folder, folderName(cwd)));
     const isLeft = (path: string): boolean => after === undefined || pageKey(path) < after;
@@ -108,7 +111,7 @@ export class SessionStore {
   }
 
   /** The session of a folder to go on with: the newest in which something was asked, if any. */
-  async latest(cwd: string): Promise<SessionSummary | undefined> {
+  async latest(cwd: string): Promise<SessionFileSummary | undefined> {
     const all = await this.list({ cwd });
     return all.find(({ firstPrompt }) => firstPrompt !== undefined) ?? all[0];
   }
@@ -117,27 +120,10 @@ export class SessionStore {
    * The session that an id, or the beginning of one, means. Throws `SessionError`:
    * `not_found`, or `ambiguous`.
    */
-  async find(idOrPrefix: string): Promise<SessionSummary> {
+  async find(idOrPrefix: string): Promise<SessionFileSummary> {
     const paths = await this.#paths();
-    const exact = paths.filter((path) => parseFileName(path) === idOrPrefix);
-    const found =
-      exact.length > 0 || idOrPrefix === ""
-        ? exact
-        : paths.filter((path) => parseFileName(path).startsWith(idOrPrefix));
-    const [path, ...others] = found;
-    if (path === undefined) {
-      const near = nearNames(idOrPrefix, paths.map(parseFileName));
-      const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
-      throw new SessionError("not_found", `There is no session "${idOrPrefix}".${hint}`);
-    }
-    if (others.length > 0) {
-      const shown = found.slice(0, MAX_CANDIDATES).map(exact.length > 0 ? String : parseFileName);
-      const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : "";
-      throw new SessionError(
-        "ambiguous",
-        `"${idOrPrefix}" can mean ${found.length} sessions: ${shown.join(", ")}${more}.`,
-      );
-    }
+    const named = paths.map((path) => ({ id: parseFileName(path), path }));
+    const { path } = chooseSession(idOrPrefix, named);
     return summarize(path);
   }
 
@@ -160,7 +146,7 @@ export class SessionStore {
   }
 
   /** Reads the names of all files, so that the first `locate` has them. */
-  async readNames(): Promise<void> {
+  async prepare(): Promise<void> {
     await this.#readFolders();
   }
 
@@ -182,7 +168,7 @@ export class SessionStore {
   }
 
   /** Opens a session by its id, the beginning of one, or the path of its file. */
-  async open(idOrPath: string, options: OpenOptions = {}): Promise<Session> {
+  async open(idOrPath: string, options: OpenOptions = {}): Promise<SessionFile> {
     const path = await this.#resolvePath(idOrPath);
     return openSession(path, { clock: this.#clock, ...this.#hintsFor(path), ...options });
   }
@@ -194,11 +180,11 @@ export class SessionStore {
   async fork(
     idOrPath: string,
     options: { cwd?: string; entry?: number | null } = {},
-  ): Promise<Session> {
+  ): Promise<SessionFile> {
     const source = await this.open(idOrPath, { readOnly: true });
     try {
       const cwd = resolve(options.cwd ?? source.header.cwd);
-      const id = newId();
+      const id = createSessionId();
       const path = this.#newPath(cwd, id);
       const { entry } = options;
       return await source.fork(path, { newId: id, cwd, ...(entry !== undefined && { id: entry }) });
@@ -211,15 +197,12 @@ export class SessionStore {
    * Takes a copy of a session file, as it is, under its own id. Throws `SessionError`:
    * `exists`, or what opening it throws.
    */
-  async add(file: string, options: { cwd?: string } = {}): Promise<SessionSummary> {
+  async add(file: string, options: { cwd?: string } = {}): Promise<SessionFileSummary> {
     const source = await openSession(file, { readOnly: true });
     await source.close();
     const { createdAt, cwd, id: own } = source.header;
-    const id = SAFE_ID.test(own) ? own : newId();
-    const paths = await this.#paths();
-    if (paths.some((path) => parseFileName(path) === id)) {
-      throw new SessionError("exists", `The session ${id} is here already.`, { path: file });
-    }
+    const id = SAFE_ID.test(own) ? own : createSessionId();
+    await this.#assertFree(id);
     const path = this.#newPath(resolve(cwd || (options.cwd ?? "")), id, createdAt);
     await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
     await copyFile(file, path, constants.COPYFILE_EXCL);
@@ -247,6 +230,12 @@ export class SessionStore {
     return removeLock(path, this.#clock.now());
   }
 
+  async #assertFree(id: string): Promise<void> {
+    const path = (await this.#paths()).find((each) => parseFileName(each) === id);
+    if (path === undefined) return;
+    throw new SessionError("exists", `The session ${id} is here already.`, { path });
+  }
+
   /** Nothing for a file that is elsewhere: it has no id here. */
   #hintsFor(path: string): LockHints {
     if (dirname(dirname(path)) !== this.folder) return {};
@@ -272,13 +261,6 @@ export class SessionStore {
     const lists = await Promise.all(folders.map((name) => readableFiles(join(this.folder, name))));
     return lists.flat();
   }
-}
-
-/** A part of a list. */
-export interface SessionPage {
-  sessions: SessionSummary[];
-  /** Absent: there are no more. */
-  next?: string;
 }
 
 /** What the order of pages goes by: the name of a file begins with the time. */
@@ -323,12 +305,6 @@ function ignoreMissing(error: unknown): undefined {
 /** An id that is safe in a file name and in a shell. */
 const SAFE_ID = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/;
 
-function newId(): string {
-  let id = "";
-  for (const byte of randomBytes(ID_CHARS)) id += ID_ALPHABET[byte % ID_ALPHABET.length];
-  return id;
-}
-
 /** Readable by its beginning, unique by its end. */
 function folderName(cwd: string): string {
   const whole = resolve(cwd);
@@ -368,8 +344,8 @@ async function namesIn(folder: string, want: (entry: Dirent) => boolean): Promis
 }
 
 /** One that cannot be read is left out only if it is gone; else its name and nothing more is known. */
-async function summarizeAll(paths: readonly string[]): Promise<SessionSummary[]> {
-  const summaries: SessionSummary[] = [];
+async function summarizeAll(paths: readonly string[]): Promise<SessionFileSummary[]> {
+  const summaries: SessionFileSummary[] = [];
   const waiting = paths.values();
   const work = async (): Promise<void> => {
     for (const path of waiting) {

@@ -15,7 +15,7 @@ import { manualClock } from "@gyre/ai/testing";
 import {
   createSession,
   defaultSessionFolder,
-  type Session,
+  type SessionFile,
   SessionStore,
   type SessionSummary,
 } from "@gyre/sessions";
@@ -53,14 +53,14 @@ async function sessions(args: readonly string[], values: Values = {}): Promise<R
 }
 
 /** A session of a folder in which this was asked, still open. */
-async function asked(content: string, cwd = folder): Promise<Session> {
+async function asked(content: string, cwd = folder): Promise<SessionFile> {
   const session = await store.create({ cwd });
   const message = { role: "user" as const, content, timestamp: clock.now() };
   await session.append({ type: "message", message });
   return session;
 }
 
-async function closed(content: string, cwd = folder): Promise<Session> {
+async function closed(content: string, cwd = folder): Promise<SessionFile> {
   const session = await asked(content, cwd);
   await session.close();
   return session;
@@ -131,7 +131,7 @@ describe("gyre sessions", () => {
 });
 
 describe("gyre sessions show", () => {
-  async function conversation(): Promise<Session> {
+  async function conversation(): Promise<SessionFile> {
     const session = await asked("Read \u001b]0;owned\u0007it");
     await session.append({
       type: "settings",

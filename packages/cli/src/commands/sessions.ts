@@ -6,8 +6,8 @@ import {
   defaultSessionFolder,
   type Entry,
   openSession,
-  type Session,
   SessionError,
+  type SessionFile,
   SessionStore,
 } from "@gyre/sessions";
 import { sanitize } from "@gyre/tools";
@@ -132,7 +132,7 @@ async function show(id: string, { store, values, io }: Job): Promise<number> {
 }
 
 /** One that cannot be read any more is reported; the others are shown. */
-async function readOr(session: Session, id: number, to: Sink): Promise<Entry | undefined> {
+async function readOr(session: SessionFile, id: number, to: Sink): Promise<Entry | undefined> {
   try {
     return await session.read(id);
   } catch (error) {
@@ -142,7 +142,7 @@ async function readOr(session: Session, id: number, to: Sink): Promise<Entry | u
   }
 }
 
-function headText({ header }: Session): string {
+function headText({ header }: SessionFile): string {
   const { createdAt, cwd, from, id } = header;
   const origin = from?.session ?? from?.file;
   return [
@@ -187,7 +187,7 @@ async function importFile(name: string, job: Job): Promise<number> {
 }
 
 async function importPi(importPiSession: ImportPiSession, file: string, { store, cwd }: Job) {
-  let made: Session | undefined;
+  let made: SessionFile | undefined;
   try {
     const { session, skipped } = await importPiSession(file, async (header) => {
       made = await store.create({ ...header, cwd: header.cwd || cwd });
@@ -229,7 +229,7 @@ async function check(what: string, { store, values, io }: Job): Promise<number> 
 }
 
 /** An id takes precedence over a file of the same name. */
-async function openEither(what: string, store: SessionStore, io: Io): Promise<Session> {
+async function openEither(what: string, store: SessionStore, io: Io): Promise<SessionFile> {
   let path: string;
   try {
     ({ path } = await store.find(what));
@@ -241,7 +241,7 @@ async function openEither(what: string, store: SessionStore, io: Io): Promise<Se
   return openSession(path, { readOnly: true });
 }
 
-function writeProblems({ problems }: Session, to: Sink): void {
+function writeProblems({ problems }: SessionFile, to: Sink): void {
   for (const { kind, line, offset, bytes, message } of problems) {
     to.write(`line ${line} (${bytes} bytes at ${offset}), ${kind}: ${shown(message)}\n`);
   }
@@ -268,7 +268,10 @@ async function remove(id: string, { store, io }: Job): Promise<number> {
   return EXIT.done;
 }
 
-async function using<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
+async function using<T>(
+  session: SessionFile,
+  work: (session: SessionFile) => Promise<T>,
+): Promise<T> {
   try {
     return await work(session);
   } finally {

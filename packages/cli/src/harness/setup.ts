@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
-import type { Session, SessionStore } from "@gyre/sessions";
+import type { Session, SessionFile, SessionStore } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import { ExitError, EXIT, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
@@ -177,7 +177,7 @@ async function openHistory(path: string, cwd: string, warn: Setup["warn"]): Prom
   return { session };
 }
 
-function warnOfProblems({ path, problems }: Session, warn: Setup["warn"]): void {
+function warnOfProblems({ path, problems }: SessionFile, warn: Setup["warn"]): void {
   for (const { line, message } of problems) warn(`${path}, line ${line}: ${message}`);
 }
 

@@ -19,7 +19,7 @@ export const forkCommand: SlashCommand = {
     const chosen = await choose({ title: "A copy up to which prompt?", choices, filter: true });
     if (!chosen) return undefined;
     const store = await openStore({ env });
-    const copy = await store.fork(session.path, { cwd, entry: chosen.entry });
+    const copy = await store.fork(session.path ?? session.header.id, { cwd, entry: chosen.entry });
     await copy.close();
     const origin = asCode(shortId(session.header.id));
     return {

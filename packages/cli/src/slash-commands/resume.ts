@@ -1,5 +1,5 @@
 import { errnoOf } from "@gyre/ai";
-import type { SessionStore, SessionSummary } from "@gyre/sessions";
+import type { SessionStore, SessionFileSummary } from "@gyre/sessions";
 import type { Choice } from "../conversation/command.ts";
 import { sessionTitle } from "../conversation/prompt-text.ts";
 import { openStore } from "../harness/setup.ts";
@@ -27,7 +27,7 @@ export const resumeCommand: SlashCommand = {
 };
 
 /** The session that an id means. One that means several is an error; words mean none. */
-async function byId(store: SessionStore, text: string): Promise<SessionSummary | undefined> {
+async function byId(store: SessionStore, text: string): Promise<SessionFileSummary | undefined> {
   if (/\s/.test(text)) return undefined;
   try {
     return await store.find(text);
@@ -67,7 +67,7 @@ async function listed(
   store: SessionStore,
   { harness }: SlashContext,
   options: { cwd?: string },
-): Promise<SessionSummary[]> {
+): Promise<SessionFileSummary[]> {
   const all = await store.list(options);
   return all.filter(
     ({ firstPrompt, path, title }) =>
@@ -75,7 +75,7 @@ async function listed(
   );
 }
 
-function matching(sessions: readonly SessionSummary[], words: string): SessionSummary[] {
+function matching(sessions: readonly SessionFileSummary[], words: string): SessionFileSummary[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   return sessions.filter(({ firstPrompt = "", title = "" }) => {
     const text = `${title} ${firstPrompt}`.toLowerCase();
@@ -85,7 +85,7 @@ function matching(sessions: readonly SessionSummary[], words: string): SessionSu
 
 function ask(
   title: string,
-  sessions: readonly SessionSummary[],
+  sessions: readonly SessionFileSummary[],
   { choose }: SlashContext,
   isHere: boolean,
 ): Promise<Wanted | undefined> {

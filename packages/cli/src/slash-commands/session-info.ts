@@ -42,7 +42,9 @@ function sessionText(session: Session, { harness, setup }: SlashContext): string
   const origin = header.from?.session ?? header.from?.file;
   return [
     `- id: ${asCode(header.id)}`,
-    `- file: ${asCode(path)} (${sizeText(bytes)})`,
+    path === undefined
+      ? `- size: ${sizeText(bytes)}`
+      : `- file: ${asCode(path)} (${sizeText(bytes)})`,
     `- folder: ${asCode(header.cwd || setup.cwd)}`,
     `- started: ${timeText(header.createdAt)}`,
     ...(origin === undefined ? [] : [`- made from: ${asCode(origin)}`]),

@@ -4,10 +4,10 @@ import { appendFile, readFile, truncate, writeFile } from "node:fs/promises";
 import { isLlmMessage } from "@gyre/agent";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Entry, EntryBody } from "../format/entry.ts";
-import { encodeEntry, unbraced } from "../format/line.ts";
+import { encodeEntry } from "../format/line.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "../testing/folder.ts";
-import { type Session, SessionError, type SessionProblem } from "../format/types.ts";
+import { type SessionFile, SessionError, type SessionProblem } from "../format/types.ts";
 import { countCases } from "../../../../tests/support/cases.ts";
 
 const newPath = temporaryPaths("damage", afterAll);
@@ -25,10 +25,10 @@ function userEntry(content: string): EntryBody {
 /** A line as another writer would write it. */
 function encodeLine(id: number, parentId: number | null, w: number, content: string): Buffer {
   const head = { id, parentId, type: "message", w, timestamp: 1 } as const;
-  return encodeEntry(head, unbraced({ message: user(content) }));
+  return encodeEntry(head, JSON.stringify({ message: user(content) }));
 }
 
-async function texts(session: Session): Promise<unknown[]> {
+async function texts(session: SessionFile): Promise<unknown[]> {
   return (await session.context()).messages.filter(isLlmMessage).map(({ content }) => content);
 }
 
@@ -87,7 +87,7 @@ describe("a torn tail", () => {
 });
 
 describe("damage in the middle", () => {
-  const after = async (damage: (lines: Buffer[]) => Buffer[]): Promise<Session> => {
+  const after = async (damage: (lines: Buffer[]) => Buffer[]): Promise<SessionFile> => {
     const { path, lines } = await writeSession(["a", "b", "c", "d"]);
     await writeFile(path, Buffer.concat(damage(lines)));
     return openSession(path);
@@ -333,7 +333,7 @@ describe("any damage", () => {
 });
 
 async function checkKept(path: string, kept: Entry[], hasHeader: boolean): Promise<void> {
-  let session: Session;
+  let session: SessionFile;
   try {
     session = await openSession(path);
   } catch (error) {

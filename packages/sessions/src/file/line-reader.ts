@@ -1,6 +1,7 @@
 import type { FileHandle } from "node:fs/promises";
-import type { EntryIndex } from "./entry-index.ts";
-import { type Fields, parseFields } from "../format/line.ts";
+import type { EntryIndex } from "../session/entry-index.ts";
+import type { EntryReader } from "../session/log.ts";
+import { type Fields, parseFields } from "../format/body.ts";
 import { SessionError } from "../format/types.ts";
 
 /** Lines that stand near each other are read together, up to this much. */
@@ -9,7 +10,7 @@ const MAX_READ_BYTES = 4 * 1024 * 1024;
 const MAX_GAP_BYTES = 64 * 1024;
 
 /** Reads whole lines where the index says that they are. */
-export class LineReader {
+export class LineReader implements EntryReader {
   readonly #path: string;
   readonly #handle: FileHandle;
   readonly #index: EntryIndex;
@@ -49,12 +50,6 @@ export class LineReader {
         await take(this.#parse(bytes.subarray(from, from + index.bytesAt(at)), at), at);
       }
     }
-  }
-
-  async many(places: readonly number[]): Promise<Map<number, Fields>> {
-    const found = new Map<number, Fields>();
-    await this.each(places, (fields, at) => void found.set(at, fields));
-    return found;
   }
 
   async #bytes(offset: number, length: number): Promise<Buffer> {

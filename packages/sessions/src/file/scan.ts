@@ -1,21 +1,17 @@
 import type { FileHandle } from "node:fs/promises";
 import type { SessionHeader } from "../format/entry.ts";
-import { EntryIndex } from "./entry-index.ts";
+import { EntryIndex } from "../session/entry-index.ts";
 import {
-  readBody,
-  checkLine,
   ENTRY_TYPES,
   type Fields,
-  parseHeader,
   isBeside,
   isEntryType,
-  LF,
   MAX_ENTRY_ID,
-  MAX_LINE_BYTES,
   parseFields,
+  readBody,
   readReference,
-  withoutCr,
-} from "../format/line.ts";
+} from "../format/body.ts";
+import { checkLine, LF, MAX_LINE_BYTES, parseHeader, withoutCr } from "../format/line.ts";
 import type { SessionProblem } from "../format/types.ts";
 
 const CHUNK_BYTES = 4 * 1024 * 1024;
@@ -317,7 +313,7 @@ class Scanner {
     for (const noted of unsure.sort((a, b) => a.id - b.id)) this.#adopt(noted);
     const index = this.#index;
     // The newest entry has the highest id.
-    return { index, leaf: placeInBranch(index, index.length - 1) };
+    return { index, leaf: index.leafAt(index.length - 1) };
   }
 
   #sortIn(late: Noted[]): void {
@@ -338,7 +334,7 @@ class Scanner {
   #adopt({ id, parent: stated, offset, bytes, line }: Noted): void {
     const index = this.#index;
     if (stated < id && (stated === 0 || index.find(stated) >= 0)) return;
-    const parent = placeInBranch(index, index.floor(Math.min(stated, id) - 1));
+    const parent = index.leafAt(index.floor(Math.min(stated, id) - 1));
     index.setParent(index.find(id), parent);
     const where = parent === 0 ? "begins a tree of its own" : `follows entry ${parent}`;
     const why = `Entry ${id} followed entry ${stated}, which is missing, and now ${where}`;
@@ -382,16 +378,6 @@ class Scanner {
     const last = problems.at(-1);
     if (last) last.message = `There are ${this.#unreported + 1} more problems from here on.`;
   }
-}
-
-/**
- * The entry that the next one followed when the one at this place was the last: itself,
- * unless it stands beside the branch.
- */
-function placeInBranch(index: EntryIndex, at: number): number {
-  if (at < 0) return 0;
-  const type = index.typeAt(at);
-  return isBeside(type) || type === "leaf" ? index.parentAt(at) : index.idAt(at);
 }
 
 /** The parts of a damaged line that are whole lines, with a checksum that is right. */

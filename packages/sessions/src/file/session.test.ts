@@ -18,7 +18,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { EntryBody } from "../format/entry.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "../testing/folder.ts";
-import { type Session, SessionError } from "../format/types.ts";
+import { type SessionFile, SessionError } from "../format/types.ts";
 
 const newPath = temporaryPaths("session", afterAll);
 
@@ -30,12 +30,12 @@ function userEntry(content: string): EntryBody {
   return { type: "message", message: user(content) };
 }
 
-async function texts(session: Session, id?: number | null): Promise<unknown[]> {
+async function texts(session: SessionFile, id?: number | null): Promise<unknown[]> {
   const { messages } = await session.context(id);
   return messages.filter(isLlmMessage).map((message) => message.content);
 }
 
-async function reopened(session: Session): Promise<Session> {
+async function reopened(session: SessionFile): Promise<SessionFile> {
   await session.close();
   return openSession(session.path);
 }

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { errnoOf, isRecord } from "@gyre/ai";
-import { parseFields } from "../format/line.ts";
+import { parseFields } from "../format/body.ts";
 import { FileLock } from "./lock.ts";
 import { SessionError } from "../format/types.ts";
 

@@ -1,12 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
 import { isRecord, PartialJsonParser } from "@gyre/ai";
-import { type Fields, parseFields } from "./line.ts";
-import type { SessionSummary } from "./types.ts";
+import { type Fields, parseFields } from "./body.ts";
+import { formatPrompt } from "./prompt.ts";
+import type { SessionFileSummary } from "./types.ts";
 
 /** So much is read of each end of a file, however long it is. */
 export const SUMMARY_BYTES: number = 64 * 1024;
-export const MAX_PROMPT_CHARS = 200;
 export const SESSION_SUFFIX = ".jsonl";
 
 /** The id in the name of a session file: what follows the last underscore. */
@@ -27,7 +27,7 @@ export function formatFileName(createdAt: number, id: string): string {
  * Summarizes a file by its first and last lines. Of a damaged file, the id and the time come from its
  * name, the rest from the file system. Rejects where there is no file to read.
  */
-export async function summarize(path: string): Promise<SessionSummary> {
+export async function summarize(path: string): Promise<SessionFileSummary> {
   const file = await open(path, "r");
   try {
     const { size, mtimeMs } = await file.stat();
@@ -89,27 +89,13 @@ function firstPromptIn(text: string): string | undefined {
   for (let at = text.indexOf(BY_USER); at >= 0;) {
     const { message } = fields(lineAt(text, at));
     if (isRecord(message) && message["role"] === "user") {
-      const prompt = promptText(message["content"]).trim().replace(/\s+/g, " ");
-      if (prompt !== "") return cut(prompt);
+      const prompt = formatPrompt(message["content"]);
+      if (prompt !== "") return prompt;
     }
     const end = text.indexOf("\n", at);
     at = end < 0 ? -1 : text.indexOf(BY_USER, end);
   }
   return undefined;
-}
-
-function promptText(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content
-    .map((block) => (isRecord(block) && typeof block["text"] === "string" ? block["text"] : ""))
-    .join(" ");
-}
-
-function cut(text: string): string {
-  if (text.length <= MAX_PROMPT_CHARS) return text;
-  // No half of a pair is left at the end.
-  return `${text.slice(0, MAX_PROMPT_CHARS - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
 const OF_TITLE = '"type":"title"';

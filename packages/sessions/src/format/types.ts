@@ -12,6 +12,7 @@ import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from
 export interface OpenOptions {
   /** Takes no lock, repairs nothing, and cannot append. */
   readOnly?: boolean;
+  /** Default: that of the store. */
   clock?: Clock;
   /** For people: what to do about a lock that was left behind. Default: to delete its file. */
   unlockHint?: string;
@@ -19,7 +20,7 @@ export interface OpenOptions {
   forkHint?: string;
 }
 
-/** The header of a new session file. */
+/** The header of a new session. */
 export interface NewSession {
   cwd: string;
   /** Default: a fresh one. */
@@ -68,49 +69,57 @@ export interface SessionContext {
 }
 
 /**
- * An open session file. Appends are made in the order of the calls, by this process alone,
- * and are on the disk when the promise settles; appends that wait share one sync.
+ * An open session, whatever keeps it. Appends are made in the order of the calls, by this writer
+ * alone, and are stored when the promise settles; appends that wait may be stored together.
  */
 export interface Session {
-  readonly path: string;
   readonly header: SessionHeader;
   readonly readOnly: boolean;
-  /** Damage that was found when the file was opened. */
-  readonly problems: readonly SessionProblem[];
+  /** The file that it is in. Absent where it is not in one. */
+  readonly path?: string;
+  /** Damage that was found when it was opened. Absent: the store reports none. */
+  readonly problems?: readonly SessionProblem[];
   /** The entry that the next one is appended to. */
   readonly leaf: number | null;
-  /** Of all entries, in the order of the file: a list that is made when it is asked for. */
+  /** Of all entries, in the order in which they were written: a list that is made when it is asked for. */
   readonly entries: readonly EntryInfo[];
-  /** The ids of the entries of some types, in the order of the file. */
+  /** The ids of the entries of some types, in the same order. */
   findIds(...types: readonly EntryType[]): number[];
   /**
    * Writes an entry after the leaf, which it becomes; what is about a call or a queue stays
    * beside the branch.
-   * Rejects with `SessionError`: `lock_lost`, or `write_failed` (a full disk, say); the
-   * file then ends as it did before, and a later append may succeed.
+   * Rejects with `SessionError`: `lock_lost`, permanently, or `write_failed` (a full disk, say);
+   * the session then ends as it did before, and a later append may succeed.
    */
   append(body: EntryBody): Promise<Entry>;
   /** One entry, whole. */
   read(id: number): Promise<Entry>;
   /** The ids from the root to an entry, by default the leaf. */
   findBranch(id?: number | null): number[];
-  /** Moves the leaf, in the file too: the next entry follows `id`. */
+  /** Moves the leaf, in the store too: the next entry follows `id`. */
   branch(id: number | null): Promise<void>;
   /** Reads what an agent needs to continue from an entry, by default the leaf. */
   context(id?: number | null): Promise<SessionContext>;
+  /** Releases the session and its lock after all appends are written. */
+  close(): Promise<void>;
+}
+
+/** An open session file. Appends are on the disk when the promise settles; those that wait share one sync. */
+export interface SessionFile extends Session {
+  readonly path: string;
+  readonly problems: readonly SessionProblem[];
   /** A new file with one branch of this one, up to `id`, by default the leaf. */
   fork(
     path: string,
     options?: { id?: number | null; newId?: string; cwd?: string },
-  ): Promise<Session>;
-  /** Releases the file and its lock after all appends are written. */
-  close(): Promise<void>;
+  ): Promise<SessionFile>;
 }
 
-/** One session of a folder, by its first and last lines. */
+/** One session of a list. */
 export interface SessionSummary {
   id: string;
-  path: string;
+  /** The file that it is in. Absent where it is not in one. */
+  path?: string;
   cwd: string;
   createdAt: number;
   updatedAt: number;
@@ -118,6 +127,18 @@ export interface SessionSummary {
   title?: string;
   /** The first thing that the user asked, cut short. */
   firstPrompt?: string;
+}
+
+/** The same of a file, by its first and last lines. */
+export interface SessionFileSummary extends SessionSummary {
+  path: string;
+}
+
+/** A part of a list. */
+export interface SessionPage<S extends SessionSummary = SessionSummary> {
+  sessions: S[];
+  /** Absent: there are no more. */
+  next?: string;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isRecord } from "@gyre/ai";
-import { type Fields } from "../format/line.ts";
+import { type Fields } from "../format/body.ts";
 
 /** Whether a first line is that of a session file of pi's harness. */
 export function isHarnessHeader({ kind, v, id }: Fields): boolean {

@@ -756,7 +756,7 @@ describe("going on with an imported session", () => {
     const { messages, session } = await importLines(...chained(...turns));
     expect(messages).toHaveLength(4_000);
     expect(texts(messages.slice(-1))).toEqual(["assistant: a1999"]);
-    const lines = (await readFile(session.path, "utf8")).trimEnd().split("\n");
+    const lines = (await readFile(session.path ?? "", "utf8")).trimEnd().split("\n");
     // The header and the settings are lines as well.
     expect(lines).toHaveLength(4_002);
     await session.close();

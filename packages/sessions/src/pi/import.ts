@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { isRecord, type Message, type ThinkingLevel } from "@gyre/ai";
 import type { EntryBody, SessionSettings } from "../format/entry.ts";
-import { type Fields, LF, MAX_LINE_BYTES, parseFields } from "../format/line.ts";
+import { type Fields, parseFields } from "../format/body.ts";
+import { LF, MAX_LINE_BYTES } from "../format/line.ts";
 import { HarnessValues, isHarnessHeader, parseWrites } from "./harness.ts";
 import {
   assistantMessage,

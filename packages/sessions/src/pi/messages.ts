@@ -11,7 +11,7 @@ import {
   type UserContent,
   type UserMessage,
 } from "@gyre/ai";
-import { type Fields, parseFields } from "../format/line.ts";
+import { type Fields, parseFields } from "../format/body.ts";
 
 /** Called with a part that cannot be imported. */
 export type Skip = (type: string, why: string) => void;

@@ -18,9 +18,9 @@ import {
   type SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
 import { errnoOf, errorMessage } from "@gyre/ai";
-import type { Session, SessionSummary } from "@gyre/sessions";
+import type { Session, SessionStorage, SessionSummary } from "@gyre/sessions";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
-import type { AcpHost, AcpStore } from "./host.ts";
+import type { AcpHost } from "./host.ts";
 import type { AcpEditor, AcpSession } from "./session.ts";
 import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
@@ -189,7 +189,7 @@ class AcpServer {
   /** Opens a session of the store, or finds the very one if it is open here. */
   async #reopen(place: Place & { sessionId: string }, replays: boolean): Promise<Configuration> {
     const { sessionId: id } = place;
-    const openFile = async (store: AcpStore): Promise<Session> => {
+    const openFile = async (store: SessionStorage): Promise<Session> => {
       await assertExact(store, id);
       return store.open(id);
     };
@@ -251,7 +251,7 @@ class AcpServer {
 
   async #open(
     { cwd, mcpServers: servers = [], client }: Place,
-    openFile: (store: AcpStore) => Promise<Session>,
+    openFile: (store: SessionStorage) => Promise<Session>,
     id?: string,
   ): Promise<AcpSession> {
     if (!isAbsolute(cwd)) throw new AcpInvalidError(`cwd has to be absolute, and is "${cwd}".`);
@@ -345,7 +345,7 @@ interface Place {
 type Configuration = ReturnType<AcpSession["configuration"]>;
 
 /** Throws where no session has this very id, but one that begins with it. */
-async function assertExact(store: AcpStore, id: string): Promise<void> {
+async function assertExact(store: SessionStorage, id: string): Promise<void> {
   if ((await store.find(id)).id !== id) throw RequestError.sessionNotFound(id);
 }
 

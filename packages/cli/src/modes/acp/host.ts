@@ -1,14 +1,11 @@
 import { errorMessage } from "@gyre/ai";
-import type { Session, SessionStore } from "@gyre/sessions";
+import type { Session, SessionStorage } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import type { ModelChoice } from "../../text/choices.ts";
 import type { Approvals, Harness } from "../../harness/harness.ts";
 import type { Environment, Io } from "../../core/io.ts";
 import type { Setup } from "../../harness/setup.ts";
 import type { Values } from "../../core/options.ts";
-
-/** Where sessions are kept: what ACP needs of `SessionStore`. */
-export type AcpStore = Pick<SessionStore, "create" | "list" | "find" | "open" | "remove">;
 
 export interface AcpFolder {
   /** Makes an agent for this folder. Throws an error with a message for the user, `ExitError` with `EXIT.auth` for a missing key. */
@@ -19,7 +16,7 @@ export interface AcpFolder {
     mcpServers?: readonly McpServerEntry[];
   }): Promise<Harness>;
   /** Absent: nothing is written down. */
-  store?: AcpStore;
+  store?: SessionStorage;
   env?: Environment;
   /** What each source of the settings says. */
   layers?: Setup["layers"];
@@ -32,7 +29,7 @@ export interface AcpHost {
   /** What holds for a folder, which may have settings of its own. */
   folder(cwd: string): Promise<AcpFolder>;
   /** The sessions of all folders. */
-  store(): Promise<AcpStore>;
+  store(): Promise<SessionStorage>;
   /** What to do in order to have a key; nothing where there is one. */
   missingKey(): Promise<string | undefined>;
 }

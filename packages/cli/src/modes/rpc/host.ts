@@ -13,7 +13,7 @@ import {
   type SessionPage,
   type SessionPrompt,
 } from "@gyre/server";
-import { type EntryBody, type Session, SessionError, type SessionStore } from "@gyre/sessions";
+import { type EntryBody, type Session, SessionError, type SessionStorage } from "@gyre/sessions";
 import type { Outcome } from "../../conversation/types.ts";
 import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import { type Ceilings, isModeWithin, isToolWithin } from "../../harness/ceilings.ts";
@@ -22,17 +22,11 @@ import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { isMode, MODE_NAMES, modelValue } from "../../text/choices.ts";
 
-/** Where sessions are kept: what is needed of `SessionStore`. */
-export type RpcStore = Pick<
-  SessionStore,
-  "create" | "list" | "listPage" | "locate" | "open" | "readNames" | "remove"
->;
-
 /** What holds for a folder, which may have settings of its own. */
 export interface RpcFolder {
   cwd: string;
   /** Absent: nothing is written down. */
-  store?: RpcStore;
+  store?: SessionStorage;
   open(options: {
     approvals: Approvals;
     session?: Session;
@@ -47,7 +41,7 @@ export type RpcSetup = (values: Values) => Promise<RpcFolder>;
 
 /** The setup of the program itself: settings, models and sessions as for every other command. */
 export function rpcSetup(io: Io): RpcSetup {
-  let store: Promise<RpcStore> | undefined;
+  let store: Promise<SessionStorage> | undefined;
   return async (values) => {
     const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
       import("../../harness/setup.ts"),
@@ -100,7 +94,7 @@ export class RpcHost implements SessionHost {
   /** Loads what every session needs, and the names of those that are stored, before the first client comes. */
   async prepare(): Promise<void> {
     const { store } = await this.#setup(this.#values);
-    await store?.readNames();
+    await store?.prepare?.();
   }
 
   create(options: SessionOptions): Promise<HostedSession> {
@@ -244,7 +238,8 @@ class RpcSession implements HostedSession {
 
   info(): Readonly<Record<string, unknown>> {
     const { mode, spending } = this.#harness;
-    const file = this.#session && { file: this.#session.path };
+    const { path } = this.#session ?? {};
+    const file = path !== undefined && { file: path };
     const paid = Object.fromEntries(spending.purposes);
     return { cwd: this.#parts.cwd, mode, ...file, spending: paid };
   }

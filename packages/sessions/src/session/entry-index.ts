@@ -1,5 +1,5 @@
 import type { EntryType } from "../format/entry.ts";
-import { ENTRY_TYPES } from "../format/line.ts";
+import { ENTRY_TYPES, isBeside } from "../format/body.ts";
 import type { EntryInfo } from "../format/types.ts";
 
 const FIRST_CAPACITY = 256;
@@ -95,6 +95,16 @@ export class EntryIndex {
 
   lineAt(at: number): number {
     return this.#lines[at] ?? 0;
+  }
+
+  /**
+   * The entry that the next one followed when the one at this place was the last: itself, unless
+   * it stands beside the branch. 0: none.
+   */
+  leafAt(at: number): number {
+    if (at < 0) return 0;
+    const type = this.typeAt(at);
+    return isBeside(type) || type === "leaf" ? this.parentAt(at) : this.idAt(at);
   }
 
   findIds(types: readonly EntryType[]): number[] {

@@ -1,22 +1,17 @@
-import type { FileHandle } from "node:fs/promises";
 import type { EntryIndex } from "./entry-index.ts";
-import { writeAll } from "./files.ts";
-import { encodeEntry, type Fields, isBeside, isEntryType, unbraced } from "../format/line.ts";
-import type { LineReader } from "./line-reader.ts";
-
-const FIRST_EPOCH = 1;
-/** Lines are collected up to this much before they are written. */
-const WRITE_BYTES = 1024 * 1024;
+import { type Fields, isBeside, isEntryType } from "../format/body.ts";
+import type { EntryRow } from "../format/row.ts";
+import type { EntryReader } from "./log.ts";
 
 /**
- * Writes the branch that ends at a place (-1: none) into a new file, with what is known of its calls.
+ * Gives the branch that ends at a place (-1: none) to `take`, with what is known of its calls.
  * Entries are numbered from 1, and references to them follow.
  */
-export async function writeBranch(
-  handle: FileHandle,
+export async function copyBranch(
   index: EntryIndex,
-  reader: LineReader,
+  reader: EntryReader,
   at: number,
+  take: (row: EntryRow) => void | Promise<void>,
 ): Promise<void> {
   const branch = index.pathTo(at).filter((place) => index.typeAt(place) !== "leaf");
   const onBranch = new Set(branch.map((place) => index.idAt(place)));
@@ -28,24 +23,13 @@ export async function writeBranch(
     if (isKept && onBranch.has(index.parentAt(place))) places.add(place);
   }
   const renumbered = new Renumbering();
-  let lines: Buffer[] = [];
-  let bytes = 0;
-  const flush = async (): Promise<void> => {
-    await writeAll(handle, Buffer.concat(lines));
-    lines = [];
-    bytes = 0;
-  };
   await reader.each(
     [...places].sort((a, b) => a - b),
     async (fields, place) => {
-      const line = renumbered.line(fields, index.idAt(place), index.parentAt(place));
-      if (!line) return;
-      lines.push(line);
-      bytes += line.length;
-      if (bytes >= WRITE_BYTES) await flush();
+      const row = renumbered.row(fields, index.idAt(place), index.parentAt(place));
+      if (row) await take(row);
     },
   );
-  await flush();
 }
 
 class Renumbering {
@@ -54,8 +38,8 @@ class Renumbering {
   readonly #new = new Map<number, number>();
   #next = 1;
 
-  /** The line with new numbers; undefined where it refers to an entry that is not on the branch. */
-  line(fields: Fields, id: number, parentId: number): Buffer | undefined {
+  /** The entry with new numbers; undefined where it refers to one that is not on the branch. */
+  row(fields: Fields, id: number, parentId: number): EntryRow | undefined {
     const { id: _i, parentId: _p, w: _w, crc: _c, type, timestamp, ...rest } = fields;
     const parent = this.#new.get(parentId) ?? null;
     const changes = this.#changes(fields);
@@ -67,13 +51,12 @@ class Renumbering {
     const head = {
       id: this.#next++,
       parentId: parent,
-      w: FIRST_EPOCH,
       timestamp: typeof timestamp === "number" ? timestamp : 0,
     };
     this.#old.push(id);
     this.#new.set(id, head.id);
-    if (isEntryType(type)) return encodeEntry({ ...head, type }, unbraced({ ...rest, ...changes }));
-    return encodeEntry({ ...head, type: "custom" }, unbraced({ kind: type, data: rest }));
+    if (isEntryType(type)) return { ...head, type, data: JSON.stringify({ ...rest, ...changes }) };
+    return { ...head, type: "custom", data: JSON.stringify({ kind: type, data: rest }) };
   }
 
   #changes({ type, resultOf, entry, first, until, entries }: Fields): Fields | undefined {

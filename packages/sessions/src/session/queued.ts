@@ -1,7 +1,7 @@
 import type { AgentMessage, QueuedMessage, QueuedMessages, QueueName } from "@gyre/agent";
-import { parseEntry } from "../format/line.ts";
+import { parseEntry } from "../format/body.ts";
 import type { EntryIndex } from "./entry-index.ts";
-import type { LineReader } from "./line-reader.ts";
+import type { EntryReader } from "./log.ts";
 
 export const NONE_QUEUED: QueuedMessages = { steering: [], followUp: [], made: 0 };
 
@@ -9,7 +9,7 @@ export const NONE_QUEUED: QueuedMessages = { steering: [], followUp: [], made: 0
  * What waits for the agent at the end of the file: what the newest `queue` of each queue lists,
  * but for what was delivered. Another place in the tree has nothing that waits.
  */
-export async function readQueued(index: EntryIndex, reader: LineReader): Promise<QueuedMessages> {
+export async function readQueued(index: EntryIndex, reader: EntryReader): Promise<QueuedMessages> {
   const queues: number[] = [];
   let first = index.length;
   for (let at = index.length - 1; at >= 0 && index.typeAt(at) !== "leaf"; at--) {

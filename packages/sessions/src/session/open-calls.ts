@@ -1,9 +1,9 @@
 import type { PendingCall, UnfinishedCall } from "@gyre/agent";
 import type { ToolCall } from "@gyre/ai";
 import type { Entry } from "../format/entry.ts";
-import { parseEntry } from "../format/line.ts";
+import { parseEntry } from "../format/body.ts";
 import type { EntryIndex } from "./entry-index.ts";
-import type { LineReader } from "./line-reader.ts";
+import type { EntryReader } from "./log.ts";
 
 export type ResultEntry = Extract<Entry, { type: "result" }>;
 /** The newest of them says how far a call has come. */
@@ -18,7 +18,7 @@ interface OpenCall {
 /** What the file says about calls without a result: it stands beside the branch, after the call. */
 export async function readOpenCalls(
   index: EntryIndex,
-  reader: LineReader,
+  reader: EntryReader,
   path: readonly number[],
   calls: ReadonlyMap<string, OpenCall>,
 ): Promise<OpenCalls> {

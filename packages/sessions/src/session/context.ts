@@ -1,8 +1,8 @@
 import type { Compaction } from "@gyre/agent";
 import type { Entry, SessionSettings } from "../format/entry.ts";
 import type { EntryIndex } from "./entry-index.ts";
-import { parseEntry, type Fields, readReference } from "../format/line.ts";
-import type { LineReader } from "./line-reader.ts";
+import { parseEntry, type Fields, readReference } from "../format/body.ts";
+import type { EntryReader } from "./log.ts";
 import { readOpenCalls, type ResultEntry } from "./open-calls.ts";
 import { NONE_QUEUED, readQueued } from "./queued.ts";
 import { Transcript } from "../format/transcript.ts";
@@ -23,7 +23,7 @@ export interface BuiltContext {
  */
 export async function buildContext(
   index: EntryIndex,
-  reader: LineReader,
+  reader: EntryReader,
   at: number,
   isLeaf: boolean,
   onLost: (at: number, message: string) => void,
@@ -37,7 +37,8 @@ export async function buildContext(
     if (type === "message") return !isLeftOut(index.idAt(place));
     return type === "settings" || place === titleAt;
   };
-  const lines = await reader.many(path.filter(isNeeded));
+  const lines = new Map<number, Fields>();
+  await reader.each(path.filter(isNeeded), (fields, place) => void lines.set(place, fields));
   const results = await referredTo(index, reader, lines);
 
   const transcript = new Transcript();
@@ -101,7 +102,7 @@ function leftOutBy({ id, first, until, entries }: CompactionEntry): (entry: numb
 
 async function newestCompaction(
   index: EntryIndex,
-  reader: LineReader,
+  reader: EntryReader,
   path: readonly number[],
 ): Promise<CompactionEntry | undefined> {
   for (const place of path.toReversed()) {
@@ -115,7 +116,7 @@ async function newestCompaction(
 /** The lines of the results that messages refer to, by id. */
 async function referredTo(
   index: EntryIndex,
-  reader: LineReader,
+  reader: EntryReader,
   lines: ReadonlyMap<number, Fields>,
 ): Promise<Map<number, Fields>> {
   const places = [...lines.values()]

@@ -1,0 +1,2 @@
+export { createJournal, type Journal } from "./journal.ts";
+export { MemorySessions } from "./memory-sessions.ts";

@@ -1,0 +1,5 @@
+export {
+  describeSessionStorage,
+  type RegisterTest,
+  type StorageUnderTest,
+} from "./session-storage.ts";
