@@ -52,13 +52,13 @@ export function openEntryLog(options: EntryLogOptions): EntryLogSession {
   const { header, entries, log, readOnly = false, clock = systemClock } = options;
   const index = new EntryIndex();
   for (const { id, parentId, type, bytes } of entries) {
-    index.add(id, parentId ?? 0, numberOf(type), 0, bytes, 0);
+    index.add(id, parentId ?? 0, toTypeNumber(type), 0, bytes, 0);
   }
   return new LogSession({ header, log: new RowLog(header.id, index, log), readOnly, clock });
 }
 
 /** A type that this version does not know is `custom`. */
-function numberOf(type: EntryInfo["type"]): number {
+function toTypeNumber(type: EntryInfo["type"]): number {
   const number = ENTRY_TYPES.indexOf(type);
   return number < 0 ? CUSTOM : number;
 }
@@ -95,7 +95,7 @@ class RowLog implements SessionLog {
   async write(rows: readonly EntryRow[]): Promise<void> {
     await this.#log.append(rows);
     for (const { id, parentId, type, data } of rows) {
-      this.index.add(id, parentId ?? 0, numberOf(type), 0, data.length, 0);
+      this.index.add(id, parentId ?? 0, toTypeNumber(type), 0, data.length, 0);
     }
   }
 

@@ -246,7 +246,8 @@ export class AgentOpener {
   ): Promise<{ next: ChosenSession; edit?: string | undefined }> {
     if ("entry" in request) {
       const session = this.#options.conversation()?.controller.harness?.session;
-      if (session?.path === undefined) throw new Error("This conversation is not written down: it has one branch.");
+      if (session?.path === undefined)
+        throw new Error("This conversation is not written down: it has one branch.");
       await session.branch(request.entry);
       await this.#close();
       const { openSession } = await import("@gyre/sessions");
