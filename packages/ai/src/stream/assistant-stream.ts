@@ -28,6 +28,8 @@ export const STREAM_UPDATE_EVENTS: readonly Exclude<
   "toolcall_start",
   "toolcall_delta",
   "toolcall_end",
+  "service_tool",
+  "image",
 ];
 
 /** Whether an event is the last one of its stream. */
