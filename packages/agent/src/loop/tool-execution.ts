@@ -403,7 +403,7 @@ export function toResult(name: string, value: ToolReturn): AgentToolResult {
   if (isContent(value) && value.length > 0) return { content: value };
   const text = toJson(value);
   if (text !== undefined) return { content: [{ type: "text", text }], details: value };
-  const problem = `Tool "${name}" returned ${value === undefined ? "nothing" : `a ${typeof value}`}: it has to return a text, content, or a value that JSON can hold.`;
+  const problem = `Tool "${name}" returned ${value === undefined ? "nothing" : `a value of type ${typeof value}`}: it has to return a text, content, or a value that JSON can hold.`;
   // The model reads it as well; the mistake is one of the program.
   warn(`Tool "${name}"`, problem);
   return errorResult(problem);
