@@ -180,11 +180,27 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
 
   it("run nothing when a rebase is continued", async () => {
     startRepository();
-    const todo = `mkdir .git/rebase-merge && echo 'exec touch ${canary}' > .git/rebase-merge/git-rebase-todo`;
+    const at = ".git/gyre-shared/rebase-merge";
+    const todo = `mkdir ${at} && echo 'exec touch ${canary}' > ${at}/git-rebase-todo`;
     expect(await shell(todo)).toContain(
       "It made .git/rebase-merge/git-rebase-todo, which has git run a program (exec).",
     );
     expect(existsSync(join(root, ".git/rebase-merge/git-rebase-todo"))).toBe(false);
+  });
+
+  it("leave a rebase that can be continued, without the programs that it was to run", async () => {
+    startRepository();
+    const text = await shell(
+      `git switch -qc topic && ${commitFile(2)} && ${commitFile(3)} && git switch -q main && ${commitFile(4)} && ` +
+        `git switch -q topic && ${asAda} rebase -q -x 'touch ${canary}' main`,
+    );
+    expect(text).toContain("The lines with exec were taken out of what is left of the rebase");
+    expect(text).not.toContain("put aside");
+    writeFileSync(join(root, "file"), "3\n");
+    git(root, "add", "file");
+    git(root, "rebase", "--continue");
+    expect(existsSync(canary)).toBe(false);
+    expect(git(root, "log", "--format=%s")).toBe("3\n2\n4\none\n");
   });
 
   it("run no strategy that is a file of the workspace when a rebase or a pick is continued", async () => {

@@ -13,6 +13,7 @@ import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
 import { findLinkedFolders, hasPlainNames } from "../git/index-file.ts";
+import { hasExecLines } from "../git/private/rebase-todo.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
 import { moveAside, type PutAside } from "./quarantine.ts";
@@ -404,7 +405,7 @@ function readPlain(path: string, stats: BigIntStats): string | undefined {
 }
 
 function hasExec(path: string): boolean {
-  return !readStats(path)?.isFile() || /^\s*(?:exec|x)\s/m.test(readText(path));
+  return !readStats(path)?.isFile() || hasExecLines(readText(path));
 }
 
 /** Whether an index has names that git itself would never put there, and checks out all the same. */

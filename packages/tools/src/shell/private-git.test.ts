@@ -285,6 +285,70 @@ describe("git in the sandbox", { tags: "bubblewrap" }, () => {
     await jobs.close();
   });
 
+  it("locks the user's index while a command changes it, so that no commit reverts what the user commits", async () => {
+    const jobs = new JobTable(env);
+    const editor = "GIT_EDITOR='touch started; until [ -e go ]; do sleep 0.01; done; true'";
+    await shell(`echo 2 > file; ${editor} git commit -qaem theirs`, { jobs }, { background: true });
+    await shell("until [ -e started ] && [ -e .git/gyre-shared/index.lock ]; do sleep 0.01; done");
+    writeFileSync(join(root, "mine"), "1\n");
+    expect(() => git(root, "add", "mine")).toThrow("index.lock': File exists");
+    writeFileSync(join(root, "go"), "");
+    await jobs.ended("job-1");
+    git(root, "add", "mine");
+    git(root, "commit", "-qm", "mine");
+    expect(git(root, "log", "--format=%s", "--stat=20")).toMatch(
+      /^mine\n\n mine .*theirs\n\n file /s,
+    );
+    await jobs.close();
+  });
+
+  it("has a rebase in the user's folder while it runs, so that a crash loses nothing of it", async () => {
+    const jobs = new JobTable(env);
+    writeFileSync(join(root, "other"), "1\n");
+    git(root, "add", "other");
+    git(root, "commit", "-qm", "two");
+    writeFileSync(join(root, "other"), "not committed\n");
+    await shell(
+      "git rebase -q --autostash --force-rebase HEAD~1 " +
+        "-x 'touch started; until [ -e go ]; do sleep 0.01; done'",
+      { jobs },
+      { background: true },
+    );
+    await shell("until [ -e started ]; do sleep 0.01; done");
+    expect(readFileSync(join(root, ".git/rebase-merge/autostash"), "utf8")).toMatch(
+      /^[0-9a-f]{40}/,
+    );
+    expect(git(root, "status")).toContain("rebase in progress");
+    writeFileSync(join(root, "go"), "");
+    await jobs.ended("job-1");
+    expect(git(root, "status")).not.toContain("rebase in progress");
+    expect(readFileSync(join(root, "other"), "utf8")).toBe("not committed\n");
+    await jobs.close();
+  });
+
+  it("keeps a rebase that the user begins or ends meanwhile", async () => {
+    const jobs = new JobTable(env);
+    git(root, "commit", "-qm", "two", "--allow-empty");
+    await shell("sleep 1000", { jobs }, { background: true });
+    expect(() => git(root, "rebase", "-q", "-x", "false", "HEAD~1")).toThrow("false");
+    expect(await shell("git status", { jobs })).toContain("rebase in progress");
+    git(root, "rebase", "--abort");
+    expect(await shell("git status", { jobs })).not.toContain("rebase in progress");
+    await jobs.close();
+    expect(git(root, "status", "-sb")).toBe("## main\n");
+  });
+
+  it("leaves no lock of a command that was killed, and one of the user's", async () => {
+    const lock = join(root, ".git/index.lock");
+    await shell(
+      "touch .git/index.lock; until [ -e .git/gyre-shared/index.lock ]; do :; done; kill -9 $$",
+    );
+    expect(existsSync(lock)).toBe(false);
+    writeFileSync(lock, "");
+    await shell("true");
+    expect(existsSync(lock)).toBe(true);
+  });
+
   it("carries over no links, no pipes and nothing that is too large", async () => {
     writeFileSync(join(folder, "secret"), "ref: refs/heads/secret\n");
     const before = readFileSync(join(root, ".git/config"), "utf8");

@@ -17,6 +17,8 @@ export interface MirrorOptions {
   besideOwn: () => string;
   /** Whether what a command left may be taken over. Default: yes. */
   accepts?: (bytes: Buffer) => boolean;
+  /** While a command has its file locked, the real one is, too: the user's git waits or fails as usual. */
+  sharesLock?: boolean;
 }
 
 /** How the two files stand after they were compared. */
@@ -28,6 +30,8 @@ export type MirrorState = "same" | "busy" | "conflict" | "refused";
  */
 export class Mirror {
   readonly #options: MirrorOptions;
+  /** The inode of the real lock, as long as it is ours. */
+  #lock: bigint | undefined;
   #real: string | undefined;
   #own: string | undefined;
 
@@ -37,14 +41,27 @@ export class Mirror {
 
   /** Copies what was changed on one side to the other. `isLast`: locks of commands no longer count. */
   async sync(isLast = false): Promise<MirrorState> {
-    const { real } = this.#options;
-    if (await this.#isSame()) return "same";
-    if (!(await tryLock(real, isLast))) return "busy";
-    try {
-      return await this.#copy(isLast);
-    } finally {
-      await rm(`${real}.lock`, { force: true });
+    const { real, own, sharesLock } = this.#options;
+    if (sharesLock && !isLast && (await identify(`${own}.lock`)) !== undefined) {
+      this.#lock ??= await tryLock(real, false);
+      return "busy";
     }
+    try {
+      if (await this.#isSame()) return "same";
+      this.#lock ??= await tryLock(real, isLast);
+      return this.#lock === undefined ? "busy" : await this.#copy(isLast);
+    } finally {
+      await this.#unlock();
+    }
+  }
+
+  /** A lock that the user removed may have been followed by one of theirs. */
+  async #unlock(): Promise<void> {
+    const path = `${this.#options.real}.lock`;
+    if (this.#lock !== undefined && (await readInode(path)) === this.#lock) {
+      await rm(path, { force: true });
+    }
+    this.#lock = undefined;
   }
 
   async #isSame(): Promise<boolean> {
@@ -58,8 +75,8 @@ export class Mirror {
     const [theirs, ours] = [await identify(real), await identify(own)];
     const isTheirs = theirs !== this.#real;
     const isOurs = ours !== this.#own;
-    if (isTheirs && isOurs && !(await hasSameBytes(real, own))) return "conflict";
-    if (isTheirs === isOurs) {
+    const isConflict = isTheirs && isOurs && !(await hasSameBytes(real, own));
+    if (isTheirs === isOurs && !isConflict) {
       this.#real = theirs;
       this.#own = ours;
     } else if (isTheirs) {
@@ -67,6 +84,8 @@ export class Mirror {
       if (!isLast && (await identify(`${own}.lock`)) !== undefined) return "busy";
       this.#own = await replace(real, own, besideOwn());
       this.#real = theirs;
+      // What a command does from here on is based on what the user has.
+      if (isConflict) return "conflict";
     } else {
       // A command may be about to put another one in its place.
       if (ours === undefined && !isLast) return "busy";
@@ -127,7 +146,12 @@ async function identify(path: string): Promise<string | undefined> {
   return stats && `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
 }
 
-async function tryLock(path: string, canWait: boolean): Promise<boolean> {
+async function readInode(path: string): Promise<bigint | undefined> {
+  return (await lstat(path, { bigint: true }).catch(() => undefined))?.ino;
+}
+
+/** The inode of the lock that was made; nothing where there is another one. */
+async function tryLock(path: string, canWait: boolean): Promise<bigint | undefined> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   for (let tried = 1; ; tried += 1) {
     const file = await open(`${path}.lock`, flags, 0o644).catch((error: unknown) => {
@@ -135,10 +159,11 @@ async function tryLock(path: string, canWait: boolean): Promise<boolean> {
       throw error;
     });
     if (file) {
+      const { ino } = await file.stat({ bigint: true });
       await file.close();
-      return true;
+      return ino;
     }
-    if (!canWait || tried >= LOCK_TRIES) return false;
+    if (!canWait || tried >= LOCK_TRIES) return undefined;
     await wait(LOCK_WAIT_MS);
   }
 }

@@ -1,4 +1,4 @@
-import { type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
 import {
   chmod,
   lstat,
@@ -21,8 +21,10 @@ import { counted } from "../../text/text.ts";
 import { listedName } from "../../text/truncate.ts";
 import { IN_GIT } from "../../workspace/protected.ts";
 import { carrySettings, readConfig } from "./carry-settings.ts";
-import { copyPlain, copyTree, describeTree, removeTree } from "./held-tree.ts";
+import { copyPlain, copyTree } from "./held-tree.ts";
 import { Mirror } from "./mirror.ts";
+import { removeExecLines } from "./rebase-todo.ts";
+import { TreeMirror } from "./tree-mirror.ts";
 import { locateRepository, type RepositoryPlace } from "../locate.ts";
 
 /** Where commands see the real folder of git, inside of the private one. */
@@ -30,12 +32,13 @@ export const SHARED = "gyre-shared";
 const CONFIGS = ["config", "config.worktree"] as const;
 const HOOKS = "hooks";
 /** Folders that git makes and removes as a whole: commands get copies of them. */
-const PASSING = new Set(["rebase-merge", "rebase-apply", "sequencer", "NOTES_MERGE_WORKTREE"]);
+const REBASE = "rebase-merge";
+const PASSING = [REBASE, "rebase-apply", "sequencer", "NOTES_MERGE_WORKTREE"] as const;
 /** Folders that git makes when it first needs them, and files that it replaces: always shared. */
 const SHARED_FOLDERS = ["info", "logs", "modules", "worktrees"];
 const SHARED_FILES = ["packed-refs", "shallow"];
 /** Files that commands have copies of, which are kept the same while they run. */
-const MIRRORED = ["HEAD", "index"] as const;
+const MIRRORED: readonly string[] = ["HEAD", "index", ...PASSING];
 /** Parts of an index, which have to be there before it is. */
 const INDEX_PART = /^sharedindex\./;
 const HEAD_TEXT = /^(?:ref: refs\/[^\s~^:?*[\\]+|[0-9a-f]{40}|[0-9a-f]{64})\s*$/;
@@ -68,13 +71,15 @@ interface State {
   work: string;
   users: number;
   configs: Map<string, string>;
-  mirrors: ReadonlyMap<string, Mirror>;
+  mirrors: ReadonlyMap<string, Mirror | TreeMirror>;
+  /** Has "exec" where such lines of a rebase were not carried over. */
+  shortened: Set<string>;
+  /** Names of what the user and a command changed at the same time. */
+  conflicts: Set<string>;
   /** Look at both folders while commands run. */
   watchers: FSWatcher[];
   /** Names that are links to the real files. */
   links: Set<string>;
-  /** By name: copies of folders as they were when they were last the same as the real ones. */
-  trees: Map<string, string>;
   /** By name: files that were carried over. */
   carried: Map<string, string>;
 }
@@ -83,8 +88,9 @@ interface State {
  * Gives sandboxed commands a private top level of the repository's git folder: git replaces its
  * config by renaming a file over it, which no mount of a single file allows. What is below (objects,
  * refs, logs) is the real one; most files are links to the real ones, which git locks and replaces
- * where they are. HEAD and the index are copies that are kept the same. All commands that run at
- * once see one config, which is a copy.
+ * where they are. HEAD and the index, which git renames across its folder, and what it keeps of a
+ * rebase are copies that are kept the same. All commands that run at once see one config, which is a
+ * copy.
  */
 export class PrivateGit {
   readonly #env: ToolEnv;
@@ -163,12 +169,14 @@ export class PrivateGit {
       configs.set(name, text);
       if (text !== "") await writeFile(join(view, name), text, "latin1");
     }
+    const shortened = new Set<string>();
     const state: State = {
       ...{ place, folder, view, work, users: 0, configs },
-      mirrors: createMirrors(commonFolder, view, work),
+      mirrors: createMirrors(commonFolder, view, work, shortened),
+      shortened,
       watchers: [],
+      conflicts: new Set(),
       links: new Set(),
-      trees: new Map(),
       carried: new Map(),
     };
     await syncMirrors(state);
@@ -280,7 +288,7 @@ function isUsual(folder: string): boolean {
 
 /** Shows what is in the real folder, and gives what has to be mounted for it. */
 async function fill(state: State): Promise<ShownPlace[]> {
-  const { view, links, trees } = state;
+  const { view, links } = state;
   const real = state.place.commonFolder;
   const shown: ShownPlace[] = [
     { at: real, from: view, rule: "writable" },
@@ -298,11 +306,7 @@ async function fill(state: State): Promise<ShownPlace[]> {
     const isHeld = IN_GIT.has(name.toLowerCase());
     if (isHeld) shown.push(showAt(real, join(SHARED, name), name, "readOnly"));
     if (CONFIGS.some((config) => config === name)) continue;
-    if (entry.isDirectory() && PASSING.has(name)) {
-      if (trees.has(name) || lstatSync(join(view, name), { throwIfNoEntry: false })) continue;
-      await copyTree(join(real, name), join(view, name));
-      trees.set(name, await describeTree(join(view, name)));
-    } else if (entry.isDirectory()) {
+    if (entry.isDirectory()) {
       await mkdir(join(view, name), { recursive: true });
       shown.push(showAt(real, name, name, isHeld ? "readOnly" : "writable"));
     } else if (entry.isFile() || entry.isSymbolicLink()) await addLink(name);
@@ -316,21 +320,34 @@ function showAt(real: string, at: string, name: string, rule: ShownPlace["rule"]
 }
 
 function isMirrored(name: string): boolean {
-  return MIRRORED.some((mirrored) => mirrored === name.replace(/\.lock$/, ""));
+  return MIRRORED.includes(name.replace(/\.lock$/, ""));
 }
 
-function createMirrors(real: string, view: string, work: string): Map<string, Mirror> {
+function createMirrors(
+  real: string,
+  view: string,
+  work: string,
+  shortened: Set<string>,
+): State["mirrors"] {
   const name = (folder: string): string =>
     join(folder, `gyre-${globalThis.crypto.randomUUID()}.sample`);
-  const create = (file: string, accepts?: (bytes: Buffer) => boolean): Mirror =>
-    new Mirror({
-      ...{ real: join(real, file), own: join(view, file), ...(accepts && { accepts }) },
-      besideReal: () => name(join(real, HOOKS)),
-      besideOwn: () => name(work),
-    });
-  return new Map([
-    ["index", create("index")],
-    ["HEAD", create("HEAD", (bytes) => HEAD_TEXT.test(bytes.toString("latin1")))],
+  const describe = (file: string) => ({
+    ...{ real: join(real, file), own: join(view, file) },
+    besideReal: () => name(join(real, HOOKS)),
+    besideOwn: () => name(work),
+  });
+  const clean = async (copy: string): Promise<void> => {
+    if (await removeExecLines(copy)) shortened.add("exec");
+    else shortened.delete("exec");
+  };
+  const accepts = (bytes: Buffer): boolean => HEAD_TEXT.test(bytes.toString("latin1"));
+  return new Map<string, Mirror | TreeMirror>([
+    ["index", new Mirror({ ...describe("index"), sharesLock: true })],
+    ["HEAD", new Mirror({ ...describe("HEAD"), accepts })],
+    ...PASSING.map(
+      (file) =>
+        [file, new TreeMirror({ ...describe(file), ...(file === REBASE && { clean }) })] as const,
+    ),
   ]);
 }
 
@@ -339,16 +356,26 @@ async function syncMirrors(state: State): Promise<void> {
     const isNew = INDEX_PART.test(name) && !state.links.has(name);
     if (isNew) await carryFile(state, name);
   }
-  for (const mirror of state.mirrors.values()) await mirror.sync();
+  for (const [name, mirror] of state.mirrors) {
+    // What fails here is tried again, and reported, when the command ends.
+    const how = await mirror.sync().catch(() => undefined);
+    if (how === "conflict") state.conflicts.add(name);
+  }
 }
 
 async function endMirrors(state: State): Promise<string[]> {
   const notes: string[] = [];
   for (const [name, mirror] of state.mirrors) {
     const how = await mirror.sync(state.users === 1);
-    if (how === "conflict") {
+    if (how === "conflict" || state.conflicts.delete(name)) {
       notes.push(
         `The command and the user changed .git/${name} at the same time: the user's was kept. Look at git status.`,
+      );
+    }
+    const isInProgress = name === REBASE && existsSync(join(state.place.commonFolder, name));
+    if (isInProgress && state.shortened.delete("exec")) {
+      notes.push(
+        "The lines with exec were taken out of what is left of the rebase, because the user may continue it: run these commands yourself.",
       );
     }
     if (how === "refused")
@@ -377,7 +404,7 @@ async function place(
 
 /** What commands made, replaced or removed at the top level. */
 async function carryFiles(state: State): Promise<string[]> {
-  const { view, links, trees } = state;
+  const { view, links } = state;
   const real = state.place.commonFolder;
   const dropped: string[] = [];
   const names = new Set<string>();
@@ -398,11 +425,6 @@ async function carryFiles(state: State): Promise<string[]> {
     links.delete(name);
     await unlink(join(real, name)).catch(ignoreMissing);
   }
-  for (const name of trees.keys()) {
-    if (names.has(name)) continue;
-    trees.delete(name);
-    await removeTree(join(real, name)).catch(ignoreMissing);
-  }
   if (dropped.length === 0) return [];
   return [`Not kept in .git, because it leads git elsewhere: ${listKeys(dropped)}.`];
 }
@@ -419,17 +441,12 @@ async function carryFile(state: State, name: string): Promise<void> {
 async function carryFolder(state: State, name: string): Promise<void> {
   const from = join(state.view, name);
   const to = join(state.place.commonFolder, name);
-  const isThere = lstatSync(to, { throwIfNoEntry: false }) !== undefined;
   // The real one is mounted over it.
-  if (isThere && !PASSING.has(name)) return;
-  const now = await describeTree(from);
-  if (state.trees.get(name) === now) return;
-  if (isThere) await removeTree(to);
+  if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) return;
   await place(state, name, async (made) => {
     await copyTree(from, made);
     await chmod(made, 0o755);
   });
-  state.trees.set(name, now);
 }
 
 function ignoreMissing(error: unknown): void {
