@@ -314,11 +314,10 @@ describe("git in the sandbox", { tags: "bubblewrap" }, () => {
       { jobs },
       { background: true },
     );
-    await shell("until [ -e started ]; do sleep 0.01; done");
-    expect(readFileSync(join(root, ".git/rebase-merge/autostash"), "utf8")).toMatch(
-      /^[0-9a-f]{40}/,
-    );
-    expect(git(root, "status")).toContain("rebase in progress");
+    const autostash = join(root, ".git/rebase-merge/autostash");
+    await expect.poll(() => existsSync(join(root, "started")) && existsSync(autostash)).toBe(true);
+    expect(readFileSync(autostash, "utf8")).toMatch(/^[0-9a-f]{40}/);
+    await expect.poll(() => git(root, "status")).toContain("rebase in progress");
     writeFileSync(join(root, "go"), "");
     await jobs.ended("job-1");
     expect(git(root, "status")).not.toContain("rebase in progress");
