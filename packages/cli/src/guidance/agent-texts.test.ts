@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { buildProgram, type Ended, type Program } from "../testing/program.ts";
@@ -115,6 +115,22 @@ describe("an instruction file that an agent wrote", () => {
     expect(sent).not.toContain("instruction files have changed");
   });
 
+  const empty: [how: string, script: Script][] = [
+    ["by a command", shell(": > AGENTS.override.md")],
+    ["by a file tool", [call("write", { path: "AGENTS.override.md", content: "" }), DONE]],
+  ];
+  it.each(empty)("empty, %s, silences no other until it is accepted", async (_how, script) => {
+    await gyre(FULL, script);
+    const { sent, stderr } = await firstRequest();
+    expect(sent).toContain("Indent with tabs.");
+    expect(stderr).toContain("AGENTS.override.md is left out");
+    await gyre(["trust"]);
+    expect(await firstRequest()).toMatchObject({
+      sent: expect.not.stringContaining("Indent with tabs."),
+      stderr: "",
+    });
+  });
+
   it("is used once the user has edited it", async () => {
     await gyre(FULL, shell("echo 'Indent with blanks.' > AGENTS.md"));
     put("work/AGENTS.md", "Indent with two blanks.\n");
@@ -169,6 +185,29 @@ describe("a skill that an agent wrote", () => {
     expect((await firstRequest()).sent).toContain("Makes a fox.");
     put("work/do.sh", `echo '${EVIL}' > .agents/skills/fox/more.md`);
     await gyre(FULL, shell("sh do.sh"));
+    expect((await firstRequest()).sent).not.toContain("Makes a fox.");
+  });
+
+  const plain = skill.replaceAll("\\n", "\n");
+  it.each([
+    ["a link", "mkdir -p lib .agents/skills; mv fox lib; ln -s ../../lib/fox .agents/skills/fox"],
+    ["a link above", "mkdir lib; mv fox lib; ln -s ../lib .agents/skills"],
+  ])("is not offered behind %s", async (_how, command) => {
+    put("work/.agents/README.md", "For agents.");
+    put("work/fox/SKILL.md", plain);
+    put("work/do.sh", command);
+    await gyre(FULL, shell("sh do.sh"));
+    const { sent, stderr } = await firstRequest();
+    expect(sent).not.toContain("Makes a fox.");
+    expect(stderr).toContain("SKILL.md is left out");
+  });
+
+  it("is not offered where a link of the user's leads to what a file tool changed", async () => {
+    put("work/lib/fox/SKILL.md", plain);
+    mkdirSync(join(home, "work/.agents/skills"), { recursive: true });
+    symlinkSync("../../lib/fox", join(home, "work/.agents/skills/fox"));
+    expect((await firstRequest()).sent).toContain("Makes a fox.");
+    await gyre(FULL, [call("write", { path: "lib/fox/more.md", content: EVIL }), DONE]);
     expect((await firstRequest()).sent).not.toContain("Makes a fox.");
   });
 });

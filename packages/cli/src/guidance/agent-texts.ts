@@ -61,11 +61,12 @@ export class AgentTexts {
     mkdirSync(this.#folder, { recursive: true, mode: OWNER_ONLY_FOLDER });
     const isKept = before !== undefined && before.length <= MAX_BEFORE_CHARS;
     const text = JSON.stringify({ path, ...(isKept && { before }) });
-    writeFileSync(this.#place(content), text, { mode: OWNER_ONLY });
+    writeFileSync(this.#place(content, path), text, { mode: OWNER_ONLY });
   }
 
-  find(content: Uint8Array): AgentText | undefined {
-    const read = readSmallFile(this.#place(content));
+  /** What is known of the text at a path, absolute, with all links followed. */
+  find(content: Uint8Array, at: string): AgentText | undefined {
+    const read = readSmallFile(this.#place(content, at));
     if (!read) return undefined;
     // A record that cannot be read is one all the same.
     if ("problem" in read) return { path: "" };
@@ -77,12 +78,14 @@ export class AgentTexts {
   }
 
   /** The user has seen the text. Throws where that cannot be written down. */
-  accept(content: Uint8Array): void {
-    rmSync(this.#place(content), { force: true });
+  accept(content: Uint8Array, at: string): void {
+    rmSync(this.#place(content, at), { force: true });
   }
 
-  #place(content: Uint8Array): string {
-    return join(this.#folder, createHash("sha256").update(content).digest("hex"));
+  /** Of an empty file the place counts: there it may take precedence over another. */
+  #place(content: Uint8Array, path: string): string {
+    const known = content.length > 0 ? content : `empty: ${path}`;
+    return join(this.#folder, createHash("sha256").update(known).digest("hex"));
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
+import { realPath } from "../settings/project-file.ts";
 import { INSTRUCTION_NAMES } from "./instructions.ts";
 
 /** Folders that one look goes through, those nearest to the top first. */
@@ -10,6 +11,10 @@ const LEFT_OUT: ReadonlySet<string> = new Set([".git", "node_modules"]);
 const UNSETTLED_MS = 1_000;
 const NAMES: ReadonlySet<string> = new Set(INSTRUCTION_NAMES.map((name) => name.toLowerCase()));
 const IN_SKILLS = /(?:^|\/)(?:gyre|\.gyre|\.agents|\.claude)\/skills\//i;
+/** Folders on the way to a skill: skills are found there by a link as well. */
+const WAY_TO_SKILL = /(?:^|\/)(?:gyre|\.gyre|\.agents|\.claude)(?:\/skills(?:\/[^/]+)?)?$/i;
+/** Links on the way to one folder that are followed: they may lead into a circle. */
+const MAX_LINKS = 3;
 
 /** Whether a path is that of a text for agents, wherever it is: some file systems overlook case. */
 export function isGuidancePath(path: string): boolean {
@@ -24,6 +29,8 @@ interface Listing {
   identity: string;
   isSettled: boolean;
   folders: readonly string[];
+  /** Links to folders that a skill may be in. */
+  links: readonly string[];
   files: readonly string[];
 }
 
@@ -42,9 +49,15 @@ export interface GuidancePlaces {
 export class GuidanceFinder {
   readonly #places: GuidancePlaces;
   #listings = new Map<string, Listing>();
+  #linked: readonly string[] = [];
 
   constructor(places: GuidancePlaces) {
     this.#places = places;
+  }
+
+  /** The folders that links to skills lead to, as the last look found them. */
+  get linked(): readonly string[] {
+    return this.#linked;
   }
 
   find(): GuidanceFiles {
@@ -53,13 +66,19 @@ export class GuidanceFinder {
     const { whole, single } = this.#places;
     for (const folder of single) this.#look(folder, found, listings);
     // Breadth first: what is cut off at the limit is what lies deepest.
-    const queue: string[] = [...whole];
-    for (const folder of queue) {
-      for (const name of this.#look(folder, found, listings)) {
-        if (queue.length < MAX_FOLDERS) queue.push(`${folder}/${name}`);
+    const queue = whole.map((path) => ({ path, links: 0 }));
+    const linked = new Set<string>();
+    for (const { path: folder, links } of queue) {
+      const listing = this.#look(folder, found, listings);
+      const below = (listing?.folders ?? []).map((name) => ({ path: `${folder}/${name}`, links }));
+      for (const name of links < MAX_LINKS ? (listing?.links ?? []) : []) {
+        below.push({ path: `${folder}/${name}`, links: links + 1 });
+        linked.add(realPath(`${folder}/${name}`));
       }
+      queue.push(...below.slice(0, Math.max(0, MAX_FOLDERS - queue.length)));
     }
     this.#listings = listings;
+    this.#linked = [...linked];
     return found;
   }
 
@@ -69,25 +88,25 @@ export class GuidanceFinder {
     return new Map(now);
   }
 
-  /** Adds the texts in a folder; gives the folders in it. */
+  /** Adds the texts in a folder; gives what else is in it. */
   #look(
     folder: string,
     found: Map<string, string>,
     listings: Map<string, Listing>,
-  ): readonly string[] {
+  ): Listing | undefined {
     const listing = this.#list(folder);
-    if (!listing) return [];
+    if (!listing) return undefined;
     listings.set(folder, listing);
     for (const name of listing.files) {
       const path = join(folder, name);
       const identity = identifyFile(path);
       if (identity !== undefined) found.set(path, identity);
     }
-    return listing.folders;
+    return listing;
   }
 
   #list(folder: string): Listing | undefined {
-    const stats = readStats(folder);
+    const stats = readStats(folder, statSync);
     if (!stats?.isDirectory()) return undefined;
     const identity = identify(stats);
     const known = this.#listings.get(folder);
@@ -99,6 +118,9 @@ export class GuidanceFinder {
       isSettled: now - stats.ctimeMs > UNSETTLED_MS,
       folders: entries
         .filter((entry) => entry.isDirectory() && !LEFT_OUT.has(entry.name))
+        .map(({ name }) => name),
+      links: entries
+        .filter((entry) => entry.isSymbolicLink() && WAY_TO_SKILL.test(`${folder}/${entry.name}`))
         .map(({ name }) => name),
       files: entries
         .filter((entry) => !entry.isDirectory() && isGuidancePath(`${folder}/${entry.name}`))
@@ -117,20 +139,15 @@ function identifyFile(path: string): string | undefined {
   const stats = readStats(path);
   if (!stats) return undefined;
   if (!stats.isSymbolicLink()) return identify(stats);
-  try {
-    const target = statSync(path, { throwIfNoEntry: false });
-    return identify(stats) + (target ? identify(target) : "");
-  } catch {
-    // It leads into a circle, or where nothing can be read.
-    return identify(stats);
-  }
+  const target = readStats(path, statSync);
+  return identify(stats) + (target ? identify(target) : "");
 }
 
-function readStats(path: string): Stats | undefined {
+function readStats(path: string, stat: typeof statSync = lstatSync): Stats | undefined {
   try {
-    return lstatSync(path, { throwIfNoEntry: false });
+    return stat(path, { throwIfNoEntry: false });
   } catch {
-    // In a folder that is closed to us: what is there is not read either.
+    // In a folder that is closed to us, or in a circle of links: what is there is not read either.
     return undefined;
   }
 }

@@ -16,6 +16,8 @@ export interface GuidanceWatchOptions {
   texts: AgentTexts;
   /** The texts that are in use, by their real paths: one that an agent writes again is the user's all the same. */
   inUse: ReadonlyMap<string, Buffer>;
+  /** The folders of the skills that are in use, with all links followed. */
+  skills: readonly string[];
   /** Whether a job runs in the background. */
   isJobRunning: () => boolean;
   /** Called once, where nothing can be recorded. */
@@ -64,16 +66,20 @@ export class GuidanceWatch {
 
   async #aroundNamed<T>(names: readonly string[], next: () => Promise<T>): Promise<T> {
     const [root] = this.#options.places.whole;
-    const paths = names
-      .map((name) => resolve(root, name))
-      // A link may have a text for agents lead to a file of any name.
-      .filter((path) => isGuidancePath(path) || this.#options.inUse.has(path));
+    const paths = names.map((name) => resolve(root, name)).filter((path) => this.#isGuidance(path));
     const before = new Map(paths.map((path) => [path, readContent(path)]));
     try {
       return await next();
     } finally {
       for (const [path, was] of before) this.#record(path, was);
     }
+  }
+
+  #isGuidance(path: string): boolean {
+    const { inUse, skills } = this.#options;
+    // A link may have a text for agents lead to a file of any name.
+    if (isGuidancePath(path) || inUse.has(path)) return true;
+    return [...skills, ...this.#finder.linked].some((folder) => path.startsWith(`${folder}/`));
   }
 
   async #aroundAny<T>(next: () => Promise<T>): Promise<T> {
@@ -103,7 +109,7 @@ export class GuidanceWatch {
   #record(path: string, was: Buffer | undefined): void {
     const { inUse, texts } = this.#options;
     const content = readContent(path);
-    if (!content || content.length === 0 || was?.equals(content)) return;
+    if (!content || was?.equals(content)) return;
     const before = inUse.get(path) ?? was;
     if ([...inUse.values()].some((text) => text.equals(content))) return;
     try {

@@ -78,7 +78,7 @@ export async function findHeldTexts(
 /** The user has seen these, and wants them to be used. */
 export function acceptHeldTexts(held: readonly HeldText[], env: Environment): void {
   const texts = new AgentTexts(agentTextFolder(env));
-  for (const { content } of held) texts.accept(content);
+  for (const { content, path } of held) texts.accept(content, realPath(path));
 }
 
 /** Where texts for agents are that count for work in a folder, now or in one below it. */

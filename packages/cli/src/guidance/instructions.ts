@@ -80,7 +80,7 @@ export function readInstructions(options: GuidanceOptions): readonly Instruction
       }
       const { text, content } = read;
       const shown = plain(name(path));
-      const known = options.texts?.find(content);
+      const known = options.texts?.find(content, real);
       if (!known) {
         if (text !== "") found.push({ path, name: shown, text, content });
         return;

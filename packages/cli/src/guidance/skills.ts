@@ -134,12 +134,14 @@ function findHeldFiles(folder: string, texts: Pick<AgentTexts, "find">): HeldTex
   const folders = [folder];
   let looked = 0;
   for (const each of folders) {
-    for (const entry of entriesIn(each)) {
+    // What the model reads of it is looked at first, however many files are beside it.
+    const entries = entriesIn(each).sort((a, b) => rank(a) - rank(b));
+    for (const entry of entries) {
       const path = join(each, entry.name);
       if (entry.isDirectory()) folders.push(path);
       else if (looked++ < MAX_LOOKED_FILES) {
         const read = readSmallFile(path);
-        const known = read && "content" in read ? texts.find(read.content) : undefined;
+        const known = read && "content" in read ? texts.find(read.content, path) : undefined;
         if (known && read && "content" in read) {
           held.push({ ...known, path, content: read.content });
         }
@@ -148,6 +150,10 @@ function findHeldFiles(folder: string, texts: Pick<AgentTexts, "find">): HeldTex
     if (looked >= MAX_LOOKED_FILES) break;
   }
   return held;
+}
+
+function rank({ name }: Dirent): number {
+  return name === SKILL_FILE ? 0 : 1;
 }
 
 function entriesIn(folder: string): Dirent[] {

@@ -177,13 +177,14 @@ async function openRecorder(
 /** Records what calls write for agents to read: it is not used before the user has seen it. */
 function watchGuidance(
   { cwd, env, warn }: HarnessOptions,
-  { files }: Guidance,
+  { files, skills }: Guidance,
   { jobs }: Toolset,
 ): GuidanceWatch {
   return new GuidanceWatch({
     places: guidancePlaces(cwd, env),
     texts: new AgentTexts(agentTextFolder(env)),
     inUse: new Map(files.map(({ path, content }) => [realPath(path), content])),
+    skills: skills.map(({ folder }) => folder),
     isJobRunning: () => jobs.list().some(({ end }) => !end),
     warn,
   });
