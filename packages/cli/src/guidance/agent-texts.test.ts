@@ -1,6 +1,14 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { buildProgram, type Ended, type Program } from "../testing/program.ts";
 import { type Script, type ScriptedService, scriptedService } from "../testing/scripted-service.ts";
 
@@ -129,6 +137,20 @@ describe("an instruction file that an agent wrote", () => {
       sent: expect.not.stringContaining("Indent with tabs."),
       stderr: "",
     });
+  });
+
+  it("is left out where the program was killed while the command ran", async () => {
+    const command = `echo '${EVIL}' > AGENTS.md; touch CLAUDE.md; while :; do sleep 0.1; done`;
+    service.play(shell(command));
+    const run = await program.start(FULL, { service, home });
+    await vi.waitFor(() => expect(existsSync(join(home, "work/CLAUDE.md"))).toBe(true), 20_000);
+    run.kill("SIGKILL");
+    await run.end;
+    expect(readFileSync(join(home, "work/AGENTS.md"), "utf8")).toContain(EVIL);
+    const { sent, stderr } = await firstRequest();
+    expect(sent).not.toContain(EVIL);
+    expect(stderr).toContain("AGENTS.md is left out");
+    expect(readdirSync(join(home, "state/gyre/agent-calls"))).toEqual([]);
   });
 
   it("is used once the user has edited it", async () => {

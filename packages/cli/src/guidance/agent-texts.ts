@@ -34,6 +34,16 @@ export function agentTextFolder(env: Environment): string {
   return join(dirname(defaultSessionFolder(env)), "agent-texts");
 }
 
+/** Where it is noted which calls run that may write such texts. */
+export function callNoteFolder(env: Environment): string {
+  return join(dirname(defaultSessionFolder(env)), "agent-calls");
+}
+
+/** What is compared instead of a text. */
+export function hashText(content: Uint8Array | string): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
 /**
  * Which texts for agents (instruction files, skills) an agent wrote itself. A record is found by
  * the content, so that a file that is moved is still known, and one that the user has edited since
@@ -85,7 +95,7 @@ export class AgentTexts {
   /** Of an empty file the place counts: there it may take precedence over another. */
   #place(content: Uint8Array, path: string): string {
     const known = content.length > 0 ? content : `empty: ${path}`;
-    return join(this.#folder, createHash("sha256").update(known).digest("hex"));
+    return join(this.#folder, hashText(known));
   }
 }
 

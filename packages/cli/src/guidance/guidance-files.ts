@@ -83,7 +83,7 @@ export class GuidanceFinder {
   }
 
   /** The same texts as they are now, without a look for further ones. */
-  refresh(known: GuidanceFiles): GuidanceFiles {
+  refresh(known: ReadonlyMap<string, unknown>): GuidanceFiles {
     const now = [...known.keys()].map((path) => [path, identifyFile(path) ?? ""] as const);
     return new Map(now);
   }

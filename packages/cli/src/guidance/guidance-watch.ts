@@ -3,7 +3,8 @@ import type { Middleware, ToolInvocation } from "@gyre/agent";
 import { findNamedFiles, isReadingCall } from "../file-history/call-files.ts";
 import { describeCode, readSmallFile } from "../settings/file.ts";
 import { realPath } from "../settings/project-file.ts";
-import type { AgentTexts } from "./agent-texts.ts";
+import { type AgentTexts, hashText } from "./agent-texts.ts";
+import { CallNote } from "./call-note.ts";
 import {
   type GuidanceFiles,
   GuidanceFinder,
@@ -18,6 +19,8 @@ export interface GuidanceWatchOptions {
   inUse: ReadonlyMap<string, Buffer>;
   /** The folders of the skills that are in use, with all links followed. */
   skills: readonly string[];
+  /** Where it is noted that calls run. */
+  noteFolder: string;
   /** Whether a job runs in the background. */
   isJobRunning: () => boolean;
   /** Called once, where nothing can be recorded. */
@@ -32,6 +35,7 @@ export class GuidanceWatch {
   readonly middleware: Middleware;
   readonly #options: GuidanceWatchOptions;
   readonly #finder: GuidanceFinder;
+  readonly #note: CallNote;
   /** What was there before the calls that run, and the jobs that ran since. */
   #before: GuidanceFiles | undefined;
   /** What the last look found, in the same run: further texts that come between calls are rare. */
@@ -43,6 +47,7 @@ export class GuidanceWatch {
   constructor(options: GuidanceWatchOptions) {
     this.#options = options;
     this.#finder = new GuidanceFinder(options.places);
+    this.#note = new CallNote(options.noteFolder);
     this.middleware = {
       run: () => {
         // What came between runs is the user's.
@@ -56,6 +61,7 @@ export class GuidanceWatch {
   close(): void {
     if (this.#before) this.#recordSince(this.#before);
     this.#before = undefined;
+    this.#note.remove();
   }
 
   async #around<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
@@ -67,11 +73,15 @@ export class GuidanceWatch {
   async #aroundNamed<T>(names: readonly string[], next: () => Promise<T>): Promise<T> {
     const [root] = this.#options.places.whole;
     const paths = names.map((name) => resolve(root, name)).filter((path) => this.#isGuidance(path));
+    if (paths.length === 0) return next();
     const before = new Map(paths.map((path) => [path, readContent(path)]));
+    const note = new CallNote(this.#options.noteFolder);
+    note.write({ files: this.#finder.refresh(before), inUse: this.#hashesInUse() });
     try {
       return await next();
     } finally {
       for (const [path, was] of before) this.#record(path, was);
+      note.remove();
     }
   }
 
@@ -83,17 +93,31 @@ export class GuidanceWatch {
   }
 
   async #aroundAny<T>(next: () => Promise<T>): Promise<T> {
-    const before = (this.#before ??= this.#last
-      ? this.#finder.refresh(this.#last)
-      : this.#finder.find());
+    if (!this.#before) {
+      this.#before = this.#last ? this.#finder.refresh(this.#last) : this.#finder.find();
+      this.#writeNote(this.#before);
+    }
+    const before = this.#before;
     this.#active++;
     try {
       return await next();
     } finally {
       this.#active--;
       const after = this.#recordSince(before);
-      if (this.#active === 0) this.#before = this.#options.isJobRunning() ? after : undefined;
+      if (this.#active === 0) {
+        this.#before = this.#options.isJobRunning() ? after : undefined;
+        if (this.#before) this.#writeNote(this.#before);
+        else this.#note.remove();
+      }
     }
+  }
+
+  #writeNote(files: GuidanceFiles): void {
+    this.#note.write({ places: this.#options.places, files, inUse: this.#hashesInUse() });
+  }
+
+  #hashesInUse(): string[] {
+    return [...this.#options.inUse.values()].map(hashText);
   }
 
   #recordSince(before: GuidanceFiles): GuidanceFiles {

@@ -7,12 +7,13 @@ import {
   instructionsText,
   readInstructions,
 } from "./instructions.ts";
-import { configFolder } from "../settings/file.ts";
+import { configFolder, describeCode } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
 import { SKILL_GROUP } from "../core/tool-lists.ts";
 import { findSkills, type Skill, SKILL_TOOL, skillFolders, skillsText } from "./skills.ts";
-import { AgentTexts, agentTextFolder, type HeldText } from "./agent-texts.ts";
+import { AgentTexts, agentTextFolder, callNoteFolder, type HeldText } from "./agent-texts.ts";
+import { recordKilledCalls } from "./call-note.ts";
 import type { GuidancePlaces } from "./guidance-files.ts";
 import { projectFolders } from "./project-folders.ts";
 import { realPath } from "../settings/project-file.ts";
@@ -49,7 +50,7 @@ export async function readGuidance(
   // What they quote, names of folders too, is for a repository's author to choose.
   const report = (text: string): void => warn(oneLine(text));
   const secret = ceilings?.secret ?? [];
-  const texts = new AgentTexts(agentTextFolder(env));
+  const texts = openTexts(env, report);
   const held: HeldText[] = [];
   const where = {
     cwd,
@@ -66,12 +67,25 @@ export async function readGuidance(
   return { files, skills, hasSkillTool: isNamed ?? skills.length > 0, held };
 }
 
+/** The records, with what calls wrote whose process was killed meanwhile. */
+function openTexts(env: Environment, warn: (text: string) => void): AgentTexts {
+  const texts = new AgentTexts(agentTextFolder(env));
+  try {
+    recordKilledCalls(callNoteFolder(env), texts);
+  } catch (error) {
+    warn(
+      `What the agent of a killed program has changed cannot be recorded (${describeCode(error)}). Look at the instruction files and skills: they are used.`,
+    );
+  }
+  return texts;
+}
+
 /** What agents wrote for agents that count for work in a folder, and the user has not seen. */
 export async function findHeldTexts(
   folder: Omit<GuidedFolder, "warn">,
   settings: Settings,
 ): Promise<readonly HeldText[]> {
-  if (new AgentTexts(agentTextFolder(folder.env)).isEmpty) return [];
+  if (openTexts(folder.env, () => {}).isEmpty) return [];
   return (await readGuidance({ ...folder, warn: () => {} }, settings)).held;
 }
 

@@ -35,7 +35,12 @@ import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
-import { AgentTexts, agentTextFolder, describeHeld } from "../guidance/agent-texts.ts";
+import {
+  AgentTexts,
+  agentTextFolder,
+  callNoteFolder,
+  describeHeld,
+} from "../guidance/agent-texts.ts";
 import {
   type Guidance,
   guidanceNews,
@@ -183,6 +188,7 @@ function watchGuidance(
   return new GuidanceWatch({
     places: guidancePlaces(cwd, env),
     texts: new AgentTexts(agentTextFolder(env)),
+    noteFolder: callNoteFolder(env),
     inUse: new Map(files.map(({ path, content }) => [realPath(path), content])),
     skills: skills.map(({ folder }) => folder),
     isJobRunning: () => jobs.list().some(({ end }) => !end),
