@@ -1,6 +1,14 @@
 import { spawn } from "node:child_process";
 import { FILE_NAMES, STUB_NAMES } from "./command-lines.ts";
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 /** A command that bash ran: of which line, and its words. */
@@ -17,6 +25,12 @@ export interface BatchResult {
 
 /** A batch of lines takes far less. */
 const BATCH_TIMEOUT_MS = 120_000;
+/** What lines leave running in the background has this long after the shell has ended. */
+const END_GRACE_MS = 2_000;
+/** Processes of a batch at a time; it is ended where there are more. */
+const MAX_PROCESSES = 300;
+/** How often they are counted. */
+const COUNT_MS = 50;
 
 /*
  * Programs are functions that report their words on a descriptor of their own; whatever is
@@ -123,7 +137,7 @@ export async function runWithStubs(
   };
 }
 
-/** What a program reports on its descriptor 3. */
+/** What a program reports on its descriptor 3. All that it started has ended when this settles. */
 async function readLog(
   [program = "", ...args]: readonly string[],
   folder: string,
@@ -133,16 +147,85 @@ async function readLog(
     cwd: folder,
     stdio: ["ignore", "ignore", "ignore", "pipe"],
     env: { PATH: process.env["PATH"], ...env },
-    timeout: BATCH_TIMEOUT_MS,
+    // A process group of its own, which is ended as a whole.
+    detached: true,
   });
   const log = child.stdio[3];
   if (!log || !("on" in log)) throw new Error("There is no log.");
+  let problem: string | undefined;
+  const stop = (why: string): void => {
+    problem ??= why;
+    endGroup(child.pid);
+  };
+  const timers = [
+    setTimeout(() => stop("takes too long"), BATCH_TIMEOUT_MS),
+    setInterval(() => {
+      const count = countGroup(child.pid);
+      if (count > MAX_PROCESSES) stop(`has ${count} processes`);
+    }, COUNT_MS),
+  ];
   const pieces: Buffer[] = [];
   log.on("data", (piece: Buffer) => pieces.push(piece));
-  const status = await new Promise<string>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (code, signal) => resolve(signal ?? String(code)));
-  });
-  if (status !== "0" && status !== "1") throw new Error(`${program} ended with ${status}.`);
-  return Buffer.concat(pieces);
+  try {
+    const status = await new Promise<string>((resolve, reject) => {
+      child.on("error", reject);
+      child.on("exit", () => timers.push(setTimeout(() => endGroup(child.pid), END_GRACE_MS)));
+      // Once nothing holds the log any more.
+      child.on("close", (code, signal) => resolve(signal ?? String(code)));
+    });
+    if (problem !== undefined) throw new Error(`A batch of lines ${problem}, and was ended.`);
+    if (status !== "0" && status !== "1") throw new Error(`${program} ended with ${status}.`);
+    return Buffer.concat(pieces);
+  } finally {
+    for (const timer of timers) clearTimeout(timer);
+    endGroup(child.pid);
+  }
+}
+
+function endGroup(leader: number | undefined): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, "SIGKILL");
+  } catch (error) {
+    // Nothing of it is left.
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
+/** The processes that work in a folder; 0 where there is no /proc. */
+export function countProcesses(folder: string): number {
+  const real = realpathSync(folder);
+  return listProcesses().filter((pid) => folderOf(pid) === real).length;
+}
+
+function folderOf(pid: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    // It has ended meanwhile, or is another user's.
+    return undefined;
+  }
+}
+
+/** The processes of a group; 0 where there is no /proc. */
+function countGroup(leader: number | undefined): number {
+  return listProcesses().filter((pid) => groupOf(pid) === leader).length;
+}
+
+function listProcesses(): readonly string[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+}
+
+function groupOf(pid: string): number | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    // It has ended meanwhile.
+    return undefined;
+  }
+  // Behind the name, which may have any characters: the state, the parent, the group.
+  const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return state === "Z" ? undefined : Number(group);
 }

@@ -42,6 +42,14 @@ export const FILE_NAMES: readonly string[] =
     " ",
   );
 
+const ENDLESS = /\b(?:while|until)\b|\bfor\s*\(\(/;
+const BACKGROUND = /(?<![&<>|])&(?![&>])|\bcoproc\b|[<>]\(/;
+
+/** Whether a line may start processes without end, none of which waits for another. */
+export function mayFlood(line: string): boolean {
+  return ENDLESS.test(line) && BACKGROUND.test(line);
+}
+
 /** One line. `serial` is in the name of each file that it writes. */
 export function createLine(next: Random, serial: number): string {
   const writer = new LineWriter(next, serial);

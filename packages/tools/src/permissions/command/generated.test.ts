@@ -2,10 +2,15 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { countCases, pickSeed } from "../../../../../tests/support/cases.ts";
-import { runWithStubs, type StubRun, type StubShell } from "../../testing/bash-stubs.ts";
-import { createLine, createRandom, STUB_NAMES } from "../../testing/command-lines.ts";
+import {
+  countProcesses,
+  runWithStubs,
+  type StubRun,
+  type StubShell,
+} from "../../testing/bash-stubs.ts";
+import { createLine, createRandom, mayFlood, STUB_NAMES } from "../../testing/command-lines.ts";
 import { isHarmful } from "../../testing/harmful.ts";
 import { Rules } from "../rules.ts";
 import { parseCommandLine, type SimpleCommand, type Word } from "./parse.ts";
@@ -70,7 +75,8 @@ it.for(SHELLS.filter(isThere))(
           const text = createLine(next, serial);
           const { commands, unclear } = parseCommandLine(text);
           const isAsked = shell === "dash" && describePosixDoubt(text) !== undefined;
-          if (unclear === undefined && !isAsked) batch.push({ text, serial, commands });
+          if (unclear === undefined && !isAsked && !mayFlood(text))
+            batch.push({ text, serial, commands });
         }
         batches.push(batch);
       }
@@ -80,6 +86,24 @@ it.for(SHELLS.filter(isThere))(
     expect(missed, `with GYRE_SEED=${seed}`).toEqual([]);
   },
 );
+
+/** What it starts waits, for a writer that never comes. */
+const FLOOD = "while set --; do read x <../pipe & done";
+
+it.for(SHELLS.filter(isThere))("ends lines that flood %s, and leaves no process", async (shell) => {
+  expect(mayFlood(FLOOD)).toBe(true);
+  const work = join(folder, "flood");
+  const pipe = spawnSync("mkfifo", ["-m", "600", join(folder, `pipe`)]);
+  if (pipe.error) throw pipe.error;
+  await expect(runWithStubs([FLOOD, FLOOD], work, shell)).rejects.toThrow(
+    /has \d+ processes, and was/,
+  );
+  await vi.waitFor(() => expect(countProcesses(work)).toBe(0));
+  // What is left in the background of a line ends as well.
+  const left = await runWithStubs(["(read x <../pipe &)", "ca"], work, shell);
+  expect(left.runs).toEqual([{ at: 1, run: ["ca"] }]);
+  await vi.waitFor(() => expect(countProcesses(work)).toBe(0));
+});
 
 interface Line {
   text: string;
