@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import type { ApprovalAnswer, ApprovalRequest, Toolset } from "@gyre/tools";
+import { type ApprovalAnswer, type ApprovalRequest, sanitize, type Toolset } from "@gyre/tools";
 import {
   filePins,
   type Mcp,
@@ -81,7 +81,10 @@ async function isAccepted(
       return `${name} (${what}): ${description} ${JSON.stringify(inputSchema)}`;
     })
     .join(" | ");
-  const asked = `Use changed tools of the MCP server "${server}". They say now: ${says}`;
+  const asked = sanitize(`Use changed tools of the MCP server "${server}". They say now: ${says}`, {
+    keepNewlines: false,
+    exact: true,
+  });
   // What is left out may be what matters.
   const more = ` [Cut here: "gyre mcp trust ${server}" shows all.]`;
   const summary = asked.length > MAX_SHOWN_CHARS ? asked.slice(0, MAX_SHOWN_CHARS) + more : asked;

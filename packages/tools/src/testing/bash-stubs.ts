@@ -28,7 +28,7 @@ const BATCH_TIMEOUT_MS = 120_000;
 /** What lines leave running in the background has this long after the shell has ended. */
 const END_GRACE_MS = 2_000;
 /** Processes of a batch at a time; it is ended where there are more. */
-const MAX_PROCESSES = 300;
+export const MAX_PROCESSES = 300;
 /** How often they are counted. */
 const COUNT_MS = 50;
 
