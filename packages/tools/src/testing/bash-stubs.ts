@@ -195,10 +195,10 @@ function endGroup(leader: number | undefined): void {
 /** The processes that work in a folder; 0 where there is no /proc. */
 export function countProcesses(folder: string): number {
   const real = realpathSync(folder);
-  return listProcesses().filter((pid) => folderOf(pid) === real).length;
+  return listProcesses().filter((pid) => readFolder(pid) === real).length;
 }
 
-function folderOf(pid: string): string | undefined {
+function readFolder(pid: string): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
@@ -209,7 +209,7 @@ function folderOf(pid: string): string | undefined {
 
 /** The processes of a group; 0 where there is no /proc. */
 function countGroup(leader: number | undefined): number {
-  return listProcesses().filter((pid) => groupOf(pid) === leader).length;
+  return listProcesses().filter((pid) => readGroup(pid) === leader).length;
 }
 
 function listProcesses(): readonly string[] {
@@ -217,7 +217,7 @@ function listProcesses(): readonly string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
 }
 
-function groupOf(pid: string): number | undefined {
+function readGroup(pid: string): number | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, "utf8");
