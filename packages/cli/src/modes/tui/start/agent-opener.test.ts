@@ -100,7 +100,7 @@ it.each(["y", "n"])(
     await opener.askAboutGuidance();
     expect(titles).toEqual(["Follow AGENTS.md as changed by an agent?"]);
     expect(shown.join("\n")).toMatch(/2 - Two\.\n2 \+ Two, by an agent\.$/);
-    expect(texts.find(content) === undefined).toBe(key === "y");
+    expect(texts.find(content, "AGENTS.md") === undefined).toBe(key === "y");
     await opener.askAboutGuidance();
     expect(titles).toHaveLength(key === "y" ? 1 : 2);
   },
