@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -360,6 +360,21 @@ describe("the user's own git", { tags: "bubblewrap" }, () => {
     expect(await shell("git init -q b && git -C b config core.worktree ../../sub")).not.toContain(
       "put aside",
     );
+  });
+
+  it("keeps its settings where the user adds one that runs something while a command runs", async () => {
+    startRepository();
+    const running = shell("until [ -e go ]; do sleep 0.01; done");
+    await expect.poll(() => readdirSync(join(folder, "spool")).length).toBeGreaterThan(1);
+    git(root, "config", "alias.st", "!git status");
+    git(root, "remote", "add", "origin", "https://example.org/a.git");
+    writeFileSync(join(root, "go"), "");
+    const text = await running;
+    expect(text).toContain("It changed .git/config, which has git run a program (alias.st).");
+    expect(git(root, "remote")).toBe("origin\n");
+    expect(git(root, "config", "--local", "--list")).not.toContain("alias.");
+    const aside = /put aside: (\S+)\. /.exec(text)?.[1] ?? "";
+    expect(await readFile(aside, "utf8")).toContain("git status");
   });
 
   it("is not marked as trusted by a command", async () => {

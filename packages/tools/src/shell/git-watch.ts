@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import {
   type BigIntStats,
+  constants,
   type Dirent,
   lstatSync,
   readdirSync,
@@ -8,7 +9,9 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
+import { chmod, copyFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
+import { promisify } from "node:util";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
@@ -129,13 +132,50 @@ export class GitWatch {
       if (why === undefined) continue;
       const about = { path: relative(this.#env.workspace.root, path), isChange: before.has(path) };
       try {
-        moved.push({ ...about, why, now: await moveAside(this.#env, path) });
+        const isUsers = file.kind === "config" && about.isChange && this.#isIncluded(path);
+        const now = isUsers
+          ? await this.#reduceConfig(path, file, old)
+          : await moveAside(this.#env, path);
+        moved.push({ ...about, why, now });
       } catch (error) {
         moved.push({ ...about, why, failure: errorMessage(error) });
       }
     }
     this.#beforeJobs = hasJobs ? this.#scan(performance.now()) : undefined;
     return moved;
+  }
+
+  #isIncluded(config: string): boolean {
+    return this.#included.has(dirname(config));
+  }
+
+  /**
+   * Takes the keys that run something out of the config of the repository that commands use. It is read-only
+   * for them unless the user replaced it meanwhile, and then most of it is the user's. Gives where a copy is.
+   */
+  async #reduceConfig(path: string, { text = "" }: GitFile, old?: GitFile): Promise<string> {
+    const { spoolFolder, environment } = this.#env;
+    const id = globalThis.crypto.randomUUID();
+    const [aside, work] = [
+      join(spoolFolder, `aside-${id}-config`),
+      join(spoolFolder, `config-${id}`),
+    ];
+    await writeFile(aside, text, { encoding: "latin1", flag: "wx", mode: 0o600 });
+    await writeFile(work, text, { encoding: "latin1", flag: "wx", mode: 0o600 });
+    const made = join(dirname(path), "hooks", `gyre-${id}.sample`);
+    try {
+      const env = { PATH: environment["PATH"] ?? "", GIT_CONFIG_NOSYSTEM: "1" };
+      for (const key of await this.#runningKeys(path, text, old?.text)) {
+        const args = ["config", "--file", work, "--unset-all", "--", key];
+        await promisify(execFile)("git", args, { cwd: "/", env, timeout: CONFIG_TIMEOUT_MS });
+      }
+      await copyFile(work, made, constants.COPYFILE_EXCL);
+      await chmod(made, statSync(path).mode & 0o777);
+      await rename(made, path);
+    } finally {
+      for (const file of [work, made]) await rm(file, { force: true });
+    }
+    return aside;
   }
 
   #isChangeable(path: string): boolean {
