@@ -131,7 +131,8 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     const text = await shell(
       `printf '[core]\nfsmonitor = "touch ${canary}; false"\n' > .git/gyre-shared/config.worktree`,
     );
-    expect(text).toContain("It made .git/config.worktree, which");
+    expect(text).toContain("Read-only file system");
+    expect(existsSync(join(root, ".git/config.worktree"))).toBe(false);
     git(root, "status");
     expect(existsSync(canary)).toBe(false);
   });
@@ -375,6 +376,16 @@ describe("the user's own git", { tags: "bubblewrap" }, () => {
     expect(git(root, "config", "--local", "--list")).not.toContain("alias.");
     const aside = /put aside: (\S+)\. /.exec(text)?.[1] ?? "";
     expect(await readFile(aside, "utf8")).toContain("git status");
+  });
+
+  it("is led to no other folder, also not while a job runs", async () => {
+    startRepository();
+    const jobs = new JobTable(env);
+    const pointer = "echo ../evil > .git/gyre-shared/commondir; touch made; sleep 1000";
+    await shell(pointer, { jobs }, { background: true });
+    await expect.poll(() => existsSync(join(root, "made"))).toBe(true);
+    await expect.poll(() => existsSync(join(root, ".git/commondir"))).toBe(false);
+    await jobs.close();
   });
 
   it("is not marked as trusted by a command", async () => {

@@ -132,10 +132,10 @@ export class GitWatch {
       if (why === undefined) continue;
       const about = { path: relative(this.#env.workspace.root, path), isChange: before.has(path) };
       try {
-        const isUsers = file.kind === "config" && about.isChange && this.#isIncluded(path);
-        const now = isUsers
-          ? await this.#reduceConfig(path, file, old)
-          : await moveAside(this.#env, path);
+        const isUsers = file.text !== undefined && about.isChange && this.#isIncluded(path);
+        const reduced = isUsers ? this.#reduceConfig(path, file, old) : undefined;
+        // One that git cannot change is put aside as a whole.
+        const now = (await reduced?.catch(() => undefined)) ?? (await moveAside(this.#env, path));
         moved.push({ ...about, why, now });
       } catch (error) {
         moved.push({ ...about, why, failure: errorMessage(error) });
@@ -145,8 +145,8 @@ export class GitWatch {
     return moved;
   }
 
-  #isIncluded(config: string): boolean {
-    return this.#included.has(dirname(config));
+  #isIncluded(path: string): boolean {
+    return [...this.#included].some((folder) => path === join(folder, "config"));
   }
 
   /**

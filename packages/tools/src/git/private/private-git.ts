@@ -1,4 +1,4 @@
-import { existsSync, type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, lstatSync, readdirSync, unlinkSync, watch } from "node:fs";
 import {
   chmod,
   lstat,
@@ -44,6 +44,10 @@ const INDEX_PART = /^sharedindex\./;
 const HEAD_TEXT = /^(?:ref: refs\/[^\s~^:?*[\\]+|[0-9a-f]{40}|[0-9a-f]{64})\s*$/;
 /** At the top of a folder of git; far more than git makes. */
 const MAX_ENTRIES = 2_000;
+/** A config by which git reads another one. */
+const READS_WORKTREE = /worktreeconfig/i;
+/** Leads git to another folder. It makes none in the folder of a whole repository. */
+const POINTER = "commondir";
 /** Keys that are named in a result. */
 const MAX_NAMED = 12;
 
@@ -72,6 +76,8 @@ interface State {
   users: number;
   configs: Map<string, string>;
   mirrors: ReadonlyMap<string, Mirror | TreeMirror>;
+  /** A config that was made so that no command makes it. */
+  emptyFile?: string;
   /** Has "exec" where such lines of a rebase were not carried over. */
   shortened: Set<string>;
   /** Names of what the user and a command changed at the same time. */
@@ -164,6 +170,11 @@ export class PrivateGit {
       if (lstatSync(at, { throwIfNoEntry: false }) === undefined) await mkdir(at);
     }
     const configs = new Map<string, string>();
+    const worktree = join(commonFolder, "config.worktree");
+    // git would read it: what is there can be held, what is missing cannot.
+    const isRead = READS_WORKTREE.test(await readConfig(join(commonFolder, "config")));
+    const isMade = isRead && lstatSync(worktree, { throwIfNoEntry: false }) === undefined;
+    if (isMade) await writeFile(worktree, "", { flag: "wx" });
     for (const name of CONFIGS) {
       const text = await readConfig(join(commonFolder, name));
       configs.set(name, text);
@@ -174,6 +185,7 @@ export class PrivateGit {
       ...{ place, folder, view, work, users: 0, configs },
       mirrors: createMirrors(commonFolder, view, work, shortened),
       shortened,
+      ...(isMade && { emptyFile: worktree }),
       watchers: [],
       conflicts: new Set(),
       links: new Set(),
@@ -188,12 +200,15 @@ export class PrivateGit {
   /** Without it (there may be too many watches on the machine), commands see what was there at their start. */
   #watch(path: string, state: State): FSWatcher[] {
     let isDue = false;
+    const hadPointer = existsSync(join(path, POINTER));
     const sync = async (): Promise<void> => {
       isDue = false;
       if (state.users > 0) await syncMirrors(state);
     };
     try {
       const watcher = watch(path, { persistent: false }, (_event, name) => {
+        // The user's git may look at any moment: this does not wait for its turn.
+        if (name === POINTER && !hadPointer) removePointer(join(path, POINTER));
         if (isDue || (name !== null && !isMirrored(name))) return;
         isDue = true;
         // What fails here is tried again, and reported, when the command ends.
@@ -227,6 +242,7 @@ export class PrivateGit {
     if (state.users === 0) {
       this.#states.delete(state.place.commonFolder);
       for (const watcher of state.watchers) watcher.close();
+      if (state.emptyFile !== undefined) await removeEmpty(state.emptyFile);
       await rm(state.folder, { recursive: true, force: true });
     }
     return notes;
@@ -447,6 +463,19 @@ async function carryFolder(state: State, name: string): Promise<void> {
     await copyTree(from, made);
     await chmod(made, 0o755);
   });
+}
+
+function removePointer(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone, or a folder, which leads git nowhere.
+  }
+}
+
+async function removeEmpty(path: string): Promise<void> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats?.isFile() && stats.size === 0) await unlink(path).catch(ignoreMissing);
 }
 
 function ignoreMissing(error: unknown): void {
