@@ -145,7 +145,16 @@ describe("a fault of the first model", () => {
         first: fault(429, "rate_limit_error", "Slow down", { "retry-after": "120" }),
       },
     ],
-    ["a timeout", { kind: "timeout", asked: 3, watchdog: { firstByteMs: 30 } }],
+    [
+      "a timeout",
+      // Long enough for the second, which has the same limit, on a busy machine.
+      {
+        kind: "timeout",
+        asked: 2,
+        watchdog: { firstByteMs: 1_000 },
+        retry: { maxRetries: 1, baseDelayMs: 1 },
+      },
+    ],
     ["a name that DNS does not know", { kind: "network", asked: 0, baseUrl: "http://no.invalid" }],
     ["401", { kind: "auth", asked: 1, first: fault(401, "authentication_error", "invalid key") }],
     ["403", { kind: "auth", asked: 1, first: fault(403, "permission_error", "Not for you") }],
