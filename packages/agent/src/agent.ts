@@ -25,6 +25,7 @@ import { ContextMemory } from "./context/memory.ts";
 import { EventState, type EventView, keepIdentity } from "./agent-state.ts";
 import type { AgentAsTool, AgentToolOptions, PromptSchema } from "./as-tool.ts";
 import { type Handoff, Handoffs } from "./handoff.ts";
+import type { AgentEventOf, PendingCallOf } from "./contract/by-tool.ts";
 import type { Compaction } from "./contract/compaction.ts";
 import { contain, warn } from "./contract/contain.ts";
 import { SinkError } from "./run/emitter.ts";
@@ -70,7 +71,9 @@ export const DEFAULT_LISTENER_TIMEOUT_MS = 30_000;
  * something has changed, and the same one until then. Of its parts only `streamMessage` grows in
  * place; `streamVersion` changes with it.
  */
-export interface AgentState extends EventView {
+export interface AgentState<Pending = PendingCall> extends Omit<EventView, "pending"> {
+  /** Calls that a suspended run left for a person to decide. */
+  readonly pending: readonly Pending[];
   readonly systemPrompt: string;
   /** Nothing until a model that was given by its name has been looked up. */
   readonly model: Model | undefined;
@@ -99,14 +102,17 @@ type OwnedByAgent =
  * How an agent runs: the configuration of the loop, except for the parts that the agent manages,
  * and what it starts with.
  */
-export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
+export interface AgentOptions<Tool extends AgentTool = AgentTool> extends Omit<
+  AgentLoopConfig,
+  OwnedByAgent
+> {
   /** A model, or its name, such as "anthropic/claude-sonnet-4-5", which is looked up under Node. */
   model?: Model | ModelName;
   /** Models or their names; see `fallbackModels` of `AgentLoopConfig`. */
   fallbackModels?: readonly (Model | ModelName)[];
   /** The system prompt. */
   instructions?: string;
-  tools?: readonly AgentTool[];
+  tools?: readonly Tool[];
   /** What others call it where conversations are transferred. Default "main". */
   name?: string;
   /** Agents that may take the conversation over, and transfer it on. */
@@ -148,7 +154,7 @@ export interface AgentOptions extends Omit<AgentLoopConfig, OwnedByAgent> {
  * Called with each event. The agent reports what a listener throws and goes on; it waits for a
  * promise up to `listenerTimeoutMs`.
  */
-export type AgentListener = AgentSink;
+export type AgentListener<Event = AgentEvent> = (event: Event) => void | Promise<void>;
 
 /**
  * What one run has of its own. `tools` replace those of the agent, `middleware` comes inside of
@@ -200,18 +206,21 @@ export interface CompactOptions {
 }
 
 /** The events of a run, to iterate. Leaving the `for await` detaches the iterator; the run goes on. */
-export class AgentRun<T = undefined> extends EventStream<AgentEvent, AgentEndEvent> {
+export class AgentRun<T = undefined, Event = AgentEvent, Pending = PendingCall> extends EventStream<
+  Event,
+  AgentEndEvent<Pending>
+> {
   constructor() {
     super(
-      (event) => event.type === "agent_end",
-      (event) => event as AgentEndEvent,
-      joinUpdates,
+      (event) => (event as AgentEvent).type === "agent_end",
+      (event) => event as AgentEndEvent<Pending>,
+      (last, next) => joinUpdates(last as AgentEvent, next as AgentEvent) as Event | undefined,
     );
   }
 
   /** How the run ended, with its answer. */
-  override result(): Promise<AgentEnd<T>> {
-    return super.result() as Promise<AgentEnd<T>>;
+  override result(): Promise<AgentEnd<T, Pending>> {
+    return super.result() as Promise<AgentEnd<T, Pending>>;
   }
 
   /** The validated answer, when the run was given an `output` schema. */
@@ -224,7 +233,7 @@ export class AgentRun<T = undefined> extends EventStream<AgentEvent, AgentEndEve
    * ended with an error.
    */
   get textStream(): AsyncIterable<string> {
-    return readText(this);
+    return readText(this as AsyncIterable<unknown> as AsyncIterable<AgentEvent>);
   }
 }
 
@@ -264,7 +273,7 @@ const NO_LISTENERS: readonly AgentListener[] = [];
  * The loop with a memory: state, queues, listeners, and one run at a time. A listener that throws
  * or hangs is reported, and does not harm the run.
  */
-export class Agent {
+export class Agent<out Tool extends AgentTool = AgentTool> {
   readonly #options: AgentOptions;
   readonly #steering: MessageQueue;
   readonly #followUps: MessageQueue;
@@ -294,7 +303,7 @@ export class Agent {
   /** Responses in a row that broke off. */
   #breaks = 0;
 
-  constructor(options: AgentOptions = {}) {
+  constructor(options: AgentOptions<Tool> = {}) {
     // A copy without the initial messages, which would otherwise stay in memory forever.
     const {
       model,
@@ -325,7 +334,7 @@ export class Agent {
     this.#followUps = new MessageQueue("followUp", options.followUpMode, queued);
   }
 
-  get state(): AgentState {
+  get state(): AgentState<PendingCallOf<Tool>> {
     this.#lastState = keepIdentity(this.#lastState, {
       ...this.#state.view(),
       systemPrompt: this.#systemPrompt,
@@ -334,7 +343,7 @@ export class Agent {
       tools: this.#tools,
       isStreaming: this.isRunning,
     });
-    return this.#lastState;
+    return this.#lastState as AgentState<PendingCallOf<Tool>>;
   }
 
   get isRunning(): boolean {
@@ -470,8 +479,8 @@ export class Agent {
   }
 
   /** Calls `listener` with each event, in order of subscription. Returns a function that unsubscribes. */
-  subscribe(listener: AgentListener): () => void {
-    const entry: AgentListener = (event) => listener(event);
+  subscribe(listener: AgentListener<AgentEventOf<Tool>>): () => void {
+    const entry: AgentListener = (event) => listener(event as AgentEventOf<Tool>);
     this.#listeners = [...this.#listeners, entry];
     return () => {
       this.#listeners = this.#listeners.filter((other) => other !== entry);
@@ -483,16 +492,22 @@ export class Agent {
    * typed and validated. Rejects during a run, unless `whileRunning` says to queue the prompt:
    * then it resolves at once, to nothing.
    */
-  prompt(input: PromptInput, options?: RunOptions): Promise<AgentEnd>;
+  prompt(
+    input: PromptInput,
+    options?: RunOptions,
+  ): Promise<AgentEnd<undefined, PendingCallOf<Tool>>>;
   prompt<const S extends AnySchema>(
     input: PromptInput,
     options: RunOptions & { output: S },
-  ): Promise<AgentEnd<InferArguments<S>>>;
-  prompt(input: PromptInput, options: QueuedPromptOptions): Promise<AgentEnd | undefined>;
+  ): Promise<AgentEnd<InferArguments<S>, PendingCallOf<Tool>>>;
+  prompt(
+    input: PromptInput,
+    options: QueuedPromptOptions,
+  ): Promise<AgentEnd<undefined, PendingCallOf<Tool>> | undefined>;
   async prompt(
     input: PromptInput,
     options: PromptOptions & { output?: AnySchema } = {},
-  ): Promise<AgentEnd<unknown> | undefined> {
+  ): Promise<unknown> {
     if (options.signal && options.whileRunning) {
       throw new Error(
         "A prompt can have a signal or whileRunning, not both: once queued, it has no run of its own to stop. takeQueued() takes it back.",
@@ -510,22 +525,27 @@ export class Agent {
   }
 
   /** `prompt()` as an iterable; with `output`, the answer is typed and validated. */
-  run(input: PromptInput, options?: RunOptions): AgentRun;
+  run(
+    input: PromptInput,
+    options?: RunOptions,
+  ): AgentRun<undefined, AgentEventOf<Tool>, PendingCallOf<Tool>>;
   run<const S extends AnySchema>(
     input: PromptInput,
     options: RunOptions & { output: S },
-  ): AgentRun<InferArguments<S>>;
-  run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
+  ): AgentRun<InferArguments<S>, AgentEventOf<Tool>, PendingCallOf<Tool>>;
+  run(input: PromptInput, options: RunOptions & { output?: AnySchema } = {}): unknown {
     const messages = toMessages(input, this.#now(), listAttachments(options));
     return this.#iterate(this.#promptLaunch("a run", messages, options));
   }
 
   /** `continue()` as an iterable; with `output`, the answer is typed and validated. */
-  continueRun(options?: ContinueOptions): AgentRun;
+  continueRun(
+    options?: ContinueOptions,
+  ): AgentRun<undefined, AgentEventOf<Tool>, PendingCallOf<Tool>>;
   continueRun<const S extends AnySchema>(
     options: ContinueOptions & { output: S },
-  ): AgentRun<InferArguments<S>>;
-  continueRun(options: ContinueOptions & { output?: AnySchema } = {}): AgentRun<unknown> {
+  ): AgentRun<InferArguments<S>, AgentEventOf<Tool>, PendingCallOf<Tool>>;
+  continueRun(options: ContinueOptions & { output?: AnySchema } = {}): unknown {
     return this.#iterate(this.#continueLaunch(options));
   }
 
@@ -533,13 +553,11 @@ export class Agent {
    * Continues from the transcript as it is. Calls without a result are answered first: by the
    * decisions on pending calls (R27), a recorded result, or an error (R19).
    */
-  continue(options?: ContinueOptions): Promise<AgentEnd>;
+  continue(options?: ContinueOptions): Promise<AgentEnd<undefined, PendingCallOf<Tool>>>;
   continue<const S extends AnySchema>(
     options: ContinueOptions & { output: S },
-  ): Promise<AgentEnd<InferArguments<S>>>;
-  async continue(
-    options: ContinueOptions & { output?: AnySchema } = {},
-  ): Promise<AgentEnd<unknown>> {
+  ): Promise<AgentEnd<InferArguments<S>, PendingCallOf<Tool>>>;
+  async continue(options: ContinueOptions & { output?: AnySchema } = {}): Promise<unknown> {
     return this.#launch(this.#continueLaunch(options));
   }
 

@@ -1,8 +1,8 @@
 import { textOf } from "@gyre/ai";
-import type { AgentEndEvent } from "./contract/types.ts";
+import type { AgentEndEvent, PendingCall } from "./contract/types.ts";
 
 /** How a run ended, with its answer. */
-export interface AgentEnd<T = undefined> extends AgentEndEvent {
+export interface AgentEnd<T = undefined, Pending = PendingCall> extends AgentEndEvent<Pending> {
   /**
    * The text of the last answer; "" where it has none. Throws `RunFailedError` where the run
    * ended with an error: a program that prints the text does not print nothing.

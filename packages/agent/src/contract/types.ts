@@ -213,8 +213,8 @@ export type LimitName =
   | "maxTruncatedTurnsInARow";
 
 /** A call that waits for a person's decision. */
-export interface PendingCall {
-  toolCall: ToolCall;
+export interface PendingCall<Call = ToolCall> {
+  toolCall: Call;
   reason: string;
   /** What the call would do, as plain data of the middleware that asks. Safe to show. */
   access?: Readonly<Record<string, unknown>>;
@@ -242,7 +242,7 @@ export type Decision =
 export type UnfinishedCall = AgentToolResult | Decision | "not begun" | "run";
 
 /** The last event of every run: how it ended, and what it produced. */
-export interface AgentEndEvent {
+export interface AgentEndEvent<Pending = PendingCall> {
   type: "agent_end";
   /** This run's messages only: prompts, injected, assistant, results. */
   messages: AgentMessage[];
@@ -257,16 +257,39 @@ export interface AgentEndEvent {
   finalMessage?: AssistantMessage;
   /** Messages that were taken from a queue, not delivered, and returned to it. */
   undelivered: AgentMessage[];
-  pending: PendingCall[];
+  pending: Pending[];
 }
 
-interface EventOfCall {
+interface EventOfCall<Name> {
   toolCallId: string;
-  toolName: string;
+  toolName: Name;
 }
+
+/** What happens to a call, by the name of its tool. */
+export type ToolEvent<Name = string, Args = Record<string, unknown>, Details = unknown> =
+  /** `args` are as the model sent them, before they are validated. */
+  | ({ type: "tool_execution_start"; args: Args } & EventOfCall<Name>)
+  | ({
+      type: "tool_execution_update";
+      args: Args;
+      partialResult: AgentToolResult;
+    } & EventOfCall<Name>)
+  | ({
+      type: "tool_execution_end";
+      result: AgentToolResult<Details>;
+      outcome: ToolOutcome;
+      /** Why it is not `ok`, in a sentence for people. */
+      reason?: string;
+      /** Whether `outcome` is anything but `ok`. */
+      isError: boolean;
+      durationMs: number;
+    } & EventOfCall<Name>);
 
 /** What happens in a run, in order. The first is `agent_start`, the last `agent_end`. */
-export type AgentEvent =
+export type AgentEvent = RunEvent | ToolEvent | AgentEndEvent;
+
+/** What happens in a run beside its calls and its end. */
+export type RunEvent =
   | { type: "agent_start" }
   | { type: "turn_start" }
   | { type: "message_start"; message: AgentMessage }
@@ -277,22 +300,6 @@ export type AgentEvent =
       assistantMessageEvent: AssistantMessageEvent;
     }
   | { type: "message_end"; message: AgentMessage }
-  | ({ type: "tool_execution_start"; args: Record<string, unknown> } & EventOfCall)
-  | ({
-      type: "tool_execution_update";
-      args: Record<string, unknown>;
-      partialResult: AgentToolResult;
-    } & EventOfCall)
-  | ({
-      type: "tool_execution_end";
-      result: AgentToolResult;
-      outcome: ToolOutcome;
-      /** Why it is not `ok`, in a sentence for people. */
-      reason?: string;
-      /** Whether `outcome` is anything but `ok`. */
-      isError: boolean;
-      durationMs: number;
-    } & EventOfCall)
   | { type: "turn_end"; message: AssistantMessage; toolResults: readonly ToolResultMessage[] }
   | {
       type: "retry";
@@ -332,8 +339,7 @@ export type AgentEvent =
       /** What is sent from here on in place of parts of the transcript. Plain data. */
       compaction: Compaction;
     }
-  | { type: "limit"; limit: LimitName; value: number }
-  | AgentEndEvent;
+  | { type: "limit"; limit: LimitName; value: number };
 
 /** A run to iterate; its result is the messages that the run added. */
 export type AgentEventStream = EventStream<AgentEvent, AgentMessage[]>;

@@ -47,12 +47,12 @@ export interface ImageContent {
 }
 
 /** A model asks for a tool to be run. The result goes back with the same `id`. */
-export interface ToolCall {
+export interface ToolCall<Name = string, Arguments = Record<string, unknown>> {
   type: "toolCall";
   id: string;
-  name: string;
+  name: Name;
   /** What the model sent, parsed. `{}` when it did not parse. */
-  arguments: Record<string, unknown>;
+  arguments: Arguments;
   signature?: string;
   /** The text that did not parse; only there with `argumentsError` or `repaired`. */
   rawArguments?: string;

@@ -1,0 +1,147 @@
+import { call, scriptedModel } from "@gyre/ai/testing";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import * as z from "zod";
+import {
+  Agent,
+  type AgentEnd,
+  type AgentEvent,
+  type AgentState,
+  type AgentTool,
+  defineTool,
+  type PendingCall,
+} from "../index.ts";
+
+const weather = defineTool({
+  name: "weather",
+  description: "The weather of a city.",
+  parameters: z.object({ city: z.string() }),
+  execute: ({ city }) => ({ city, celsius: 21 }),
+});
+const pay = defineTool({
+  name: "pay",
+  description: "Pays.",
+  parameters: z.object({ amount: z.number() }),
+  needsApproval: true,
+  execute: async ({ amount }) => ({
+    content: [{ type: "text", text: `${amount} paid.` }],
+    details: { receipt: 7 },
+  }),
+});
+const note = defineTool({
+  name: "note",
+  description: "Notes.",
+  parameters: {
+    type: "object",
+    properties: { text: { type: "string" } },
+    required: ["text"],
+  },
+  execute: () => "Noted.",
+});
+
+const make = () => {
+  const model = scriptedModel([
+    call("weather", { city: "Bern" }),
+    call("pay", { amount: 5 }, "p1"),
+    "Done.",
+  ]);
+  return new Agent({ protocol: model, model: model.model, tools: [weather, pay, note] });
+};
+
+describe("an agent knows the types of its tools", () => {
+  it("in the events of a run: toolName narrows args and details", async () => {
+    const seen: unknown[] = [];
+    for await (const event of make().run("Go")) {
+      if (event.type === "tool_execution_start" && event.toolName === "weather") {
+        expectTypeOf(event.args).toEqualTypeOf<{ city: string }>();
+        seen.push(event.args.city);
+      }
+      if (event.type === "tool_execution_end") {
+        expectTypeOf(event.toolName).toEqualTypeOf<"weather" | "pay" | "note">();
+        if (event.toolName === "weather") {
+          expectTypeOf(event.result.details).toEqualTypeOf<
+            { city: string; celsius: number } | undefined
+          >();
+          seen.push(event.result.details?.celsius);
+        }
+        if (event.toolName === "pay") {
+          expectTypeOf(event.result.details).toEqualTypeOf<{ receipt: number } | undefined>();
+        }
+        if (event.toolName === "note") {
+          expectTypeOf(event.result.details).toEqualTypeOf<undefined>();
+        }
+      }
+    }
+    expect(seen).toEqual(["Bern", 21]);
+  });
+
+  it("in the events that listeners get", async () => {
+    const agent = make();
+    const amounts: number[] = [];
+    agent.subscribe((event) => {
+      if (event.type !== "tool_execution_start" || event.toolName !== "pay") return;
+      expectTypeOf(event.args).toEqualTypeOf<{ amount: number }>();
+      amounts.push(event.args.amount);
+      // @ts-expect-error The tool has no such argument.
+      void event.args.city;
+    });
+    agent.subscribe((event) => {
+      if (event.type !== "tool_execution_end") return;
+      // @ts-expect-error The agent has no such tool.
+      if (event.toolName === "whether") throw new Error("There is no such tool.");
+    });
+    await agent.prompt("Go");
+    expect(amounts).toEqual([5]);
+  });
+
+  it("R27: in the calls that wait for a person, of an end and of the state", async () => {
+    const agent = make();
+    const end = await agent.prompt("Go");
+    for (const pending of [end.pending, agent.state.pending]) {
+      const [first] = pending;
+      if (first?.toolCall.name !== "pay") throw new Error("It waits for another call.");
+      const { toolCall } = first;
+      if (toolCall.name === "pay") {
+        expectTypeOf(toolCall.arguments).toEqualTypeOf<{ amount: number }>();
+        expect(toolCall.arguments.amount).toBe(5);
+      }
+    }
+    const last = await agent.continue({ decisions: { p1: { type: "approve" } } });
+    expect(last.text).toBe("Done.");
+    expect((await make().run("Go").result()).pending[0]?.toolCall.name).toBe("pay");
+  });
+
+  it("also where another agent is the tool", () => {
+    const worker = make().asTool({
+      name: "work",
+      description: "Works.",
+      output: z.object({ ok: z.boolean() }),
+    });
+    const boss = new Agent({ tools: [worker, weather] });
+    boss.subscribe((event) => {
+      if (event.type !== "tool_execution_end" || event.toolName !== "work") return;
+      expectTypeOf(event.result.details).toEqualTypeOf<{ ok: boolean } | undefined>();
+    });
+    expect(boss.state.tools).toHaveLength(2);
+  });
+});
+
+describe("an agent whose tools the types do not know", () => {
+  it("has events of any name", () => {
+    const untyped: AgentTool[] = [weather, pay];
+    expectTypeOf<Parameters<Parameters<Agent["subscribe"]>[0]>[0]>().toEqualTypeOf<AgentEvent>();
+    expectTypeOf(new Agent({ tools: untyped })).toEqualTypeOf<Agent>();
+    expectTypeOf(new Agent()).toEqualTypeOf<Agent>();
+    expectTypeOf(new Agent().state).toEqualTypeOf<AgentState>();
+    expectTypeOf<Awaited<ReturnType<Agent["continue"]>>>().toExtend<AgentEnd<unknown>>();
+    expectTypeOf(new Agent().state.pending).toEqualTypeOf<readonly PendingCall[]>();
+    expect(new Agent({ tools: untyped }).state.tools).toBe(untyped);
+  });
+
+  it("is what an agent of known tools can be used as", async () => {
+    const read = (agent: Agent): number => agent.state.messages.length;
+    const agents: Agent[] = [make(), new Agent({ tools: [note] })];
+    expect(agents.map(read)).toEqual([0, 0]);
+    const end: AgentEnd = await make().prompt("Go");
+    expect(end.stop).toBe("suspended");
+  });
+});
