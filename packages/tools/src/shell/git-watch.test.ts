@@ -235,6 +235,18 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     await jobs.close();
   });
 
+  it("run nothing where a background job left them and no command follows", async () => {
+    startRepository();
+    const jobs = new JobTable(env);
+    const commit = `${asAda} commit -qm x --allow-empty`;
+    const job = `git init -q sub && (cd sub && ${commit} && ${monitor()}) && git add sub && touch made && sleep 1000`;
+    await shell(job, { jobs }, { background: true });
+    await expect.poll(() => existsSync(join(root, "made"))).toBe(true);
+    await jobs.close();
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
   it("are found in packages, and further down where the index leads there", async () => {
     startRepository();
     const commit = "git -c user.name=a -c user.email=b commit -qm x --allow-empty";

@@ -96,6 +96,8 @@ export class GitWatch {
   readonly #linked = new Map<string, { identity: string; names: readonly string[] }>();
   /** What was there before the jobs that still run, or ran since the last command. */
   #beforeJobs: GitFiles | undefined;
+  /** What was put aside after jobs. */
+  readonly #reported: PutAside[] = [];
   /** Folders of git outside of the workspace, too. */
   readonly #included = new Set<string>();
 
@@ -119,10 +121,19 @@ export class GitWatch {
     this.#beforeJobs ??= this.#scan(performance.now() - FRESH_MS);
   }
 
+  /** To be called when a job has ended: what is put aside is reported by the next `putAside`. */
+  async afterJob(hasJobs: () => boolean): Promise<void> {
+    try {
+      this.#reported.push(...(await this.putAside(this.before(), hasJobs())));
+    } catch {
+      // Something changed under it. What was there before is still known: the next command looks again.
+    }
+  }
+
   /** Puts aside what came since `before` and has git run something. */
   async putAside(before: GitFiles, hasJobs: boolean): Promise<PutAside[]> {
     const after = this.#scan(performance.now());
-    const moved: PutAside[] = [];
+    const moved = this.#reported.splice(0);
     for (const [path, file] of after) {
       // What is outside a sandboxed command cannot change: it can only lead there.
       if (!this.#isChangeable(path)) continue;

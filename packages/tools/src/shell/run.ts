@@ -119,6 +119,7 @@ export async function runShell(
       jobHeld?.end();
       await jobProxy?.close();
       await endView?.();
+      await watch?.afterJob(() => hasJobs(options));
     });
     view = undefined;
     proxy = undefined;
