@@ -1,6 +1,7 @@
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Context } from "@gyre/ai";
 import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { createSession, openSession } from "@gyre/sessions";
@@ -213,4 +214,28 @@ it("compacts where the settings say, within the window of the model", async () =
   expect((await open({ compactAt: 5_000 })).compactAt).toBe(5_000);
   await harness?.close();
   expect((await open({ compactAt: 500_000 })).compactAt).toBe(12_800);
+});
+
+it.each([
+  ["of the user's own sessions runs what was approved", "gyre/sessions/a.jsonl", "done"],
+  ["from elsewhere approves nothing: it is asked about again", "a.jsonl", "suspended"],
+])("a file %s", async (_what, name, stop) => {
+  const path = join(folder, name);
+  await mkdir(dirname(path), { recursive: true });
+  const session = await createSession(path, { cwd: folder });
+  const tools = { tools: ["write"] };
+  const script = [call("write", { path: "made.txt", content: "x" }, "c1")];
+  const first = await open(tools, script, { session, approvals: "suspend" });
+  const { end } = await first.prompt({ text: "Go" });
+  const fingerprint = end.pending[0]?.fingerprint ?? "";
+  // As a program that knows how fingerprints are made would write it.
+  const decision = { type: "approve", fingerprint } as const;
+  await session.append({ type: "decision", toolCallId: "c1", decision });
+  await first.close();
+  await session.close();
+  const again = await openSession(path);
+  const second = await open(tools, ["Done."], { session: again, approvals: "suspend" });
+  expect((await second.agent.continue()).stop).toBe(stop);
+  expect(existsSync(join(folder, "made.txt"))).toBe(stop === "done");
+  await again.close();
 });

@@ -1,3 +1,4 @@
+import { sep } from "node:path";
 import {
   type AgentEndEvent,
   type AgentEvent,
@@ -29,7 +30,12 @@ import {
   validateTranscript,
 } from "@gyre/ai";
 import { scriptedModelInfo } from "@gyre/ai/testing";
-import type { Session, SessionContext, SessionSettings } from "@gyre/sessions";
+import {
+  defaultSessionFolder,
+  type Session,
+  type SessionContext,
+  type SessionSettings,
+} from "@gyre/sessions";
 import { type PermissionMode, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
@@ -565,13 +571,23 @@ class AgentHarness implements Harness {
   }
 }
 
-/** What is known of calls without a result. A question that a person was asked is asked again. */
+/**
+ * What is known of calls without a result. A question that a person was asked is asked again. So is
+ * one that was answered, if the file is not among the user's own sessions: anyone can have written
+ * the answer.
+ */
 function unfinishedCalls(
   { pending, unfinished }: SessionContext,
-  { approvals }: HarnessOptions,
+  { approvals, env, session }: HarnessOptions,
 ): NonNullable<AgentLoopConfig["unfinished"]> {
   const asked = new Set(approvals === "suspend" ? [] : pending.map(({ toolCall }) => toolCall.id));
-  return (id) => (asked.has(id) ? "run" : unfinished(id));
+  const own = `${realPath(defaultSessionFolder(env))}${sep}`;
+  const isOwn = session?.path !== undefined && realPath(session.path).startsWith(own);
+  return (id) => {
+    const known = asked.has(id) ? "run" : unfinished(id);
+    const isApproval = typeof known === "object" && "type" in known && known.type === "approve";
+    return isApproval && !isOwn ? "run" : known;
+  };
 }
 
 /** Listeners and the sink get the events: none have to be kept for a reader. */
