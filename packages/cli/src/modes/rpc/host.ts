@@ -27,6 +27,8 @@ export interface RpcFolder {
   cwd: string;
   /** Absent: nothing is written down. */
   store?: SessionStorage;
+  /** Loads the modules that sessions need: the first one takes no longer than others. */
+  loadTools?(): Promise<void>;
   open(options: {
     approvals: Approvals;
     session?: Session;
@@ -51,12 +53,23 @@ export function rpcSetup(io: Io): RpcSetup {
     const isKept = setup.settings.sessions !== false && !values["no-session"];
     return {
       cwd: setup.cwd,
+      loadTools: () => loadTools(setup.cwd, io.env),
       open: (options) =>
         openHarness({ ...setup, env: io.env, onForeignCode: io.onForeignCode, ...options }),
       // One for all: it knows the names that it has read.
       ...(isKept && { store: await (store ??= openStore(io)) }),
     };
   };
+}
+
+/** Runs nothing: the tools of a folder are made, and left. */
+async function loadTools(root: string, environment: Io["env"]): Promise<void> {
+  const [{ openToolset }] = await Promise.all([
+    import("@gyre/tools"),
+    import("../../models/default-model.ts"),
+  ]);
+  const toolset = await openToolset({ root, environment, sandbox: "none" });
+  await toolset.close();
 }
 
 /** What `session_create` may ask for, and the option of the command line that says the same. */
@@ -93,8 +106,9 @@ export class RpcHost implements SessionHost {
 
   /** Loads what every session needs, and the names of those that are stored, before the first client comes. */
   async prepare(): Promise<void> {
-    const { store } = await this.#setup(this.#values);
+    const { loadTools: load, store } = await this.#setup(this.#values);
     await store?.prepare?.();
+    await load?.();
   }
 
   create(options: SessionOptions): Promise<HostedSession> {

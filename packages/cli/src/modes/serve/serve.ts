@@ -138,7 +138,9 @@ class Served {
       onError,
     });
     const host = new RpcHost(values, rpcSetup(io), { start: io.cwd, ceilings });
-    await host.prepare().catch((error: unknown) => onError(error, "reading the stored sessions"));
+    await host
+      .prepare()
+      .catch((error: unknown) => onError(error, "preparing for the first client"));
     const sessions: SessionService = new SessionService(host, {
       clock,
       onError,
