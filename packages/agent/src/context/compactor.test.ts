@@ -9,7 +9,7 @@ import {
 } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Agent } from "../agent.ts";
 import { applyCompaction, LEFT_OUT_TEXT, planCompaction } from "./compaction.ts";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
@@ -111,11 +111,13 @@ describe("R24: a result that is too long, when it comes", () => {
 
   it("R24 is never summarized where its tool pages", async () => {
     const paged = { ...long, presentation: { kind: "read", paged: true } as const };
+    const summarize = vi.fn(() => "Many lines.");
     const { model } = await play({
       script: [call("x"), "Done"],
       tools: [paged],
-      config: { context: { ...context, summarize: () => expect.unreachable() } },
+      config: { context: { ...context, summarize } },
     });
+    expect(summarize).not.toHaveBeenCalled();
     expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toMatch(/^line 0\nline 1\n/);
   });
 
