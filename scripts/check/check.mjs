@@ -8,6 +8,7 @@ import { checkManifests } from "./manifests.mjs";
 import { runParts } from "../shared/parts.mjs";
 import { checkPublishable } from "./publishable.mjs";
 import { checkReference } from "../docs/reference.mjs";
+import { checkLlms } from "../docs/llms.mjs";
 import { checkSizes } from "./sizes.mjs";
 import { checkWords } from "./words.mjs";
 
@@ -41,6 +42,7 @@ const ok = await runParts(
     { name: "manifests", check: () => checkManifests(root) },
     { name: "publishable", check: () => checkPublishable(root) },
     { name: "reference", check: () => checkReference(root) },
+    { name: "llms", check: () => checkLlms(root) },
     { name: "loop", check: () => checkLoopStory(root) },
     { name: "sizes", check: () => checkSizes(root) },
     { name: "words", check: () => checkWords(root) },

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { makeFields, readAddresses } from "../release/addresses.mjs";
 import { listPackages, readManifest } from "../shared/workspace.mjs";
 
 /** @typedef {import("../shared/workspace.mjs").Manifest} Manifest */
@@ -17,8 +19,8 @@ export const MAY_RUN_SCRIPTS = {
 };
 
 /**
- * Checks what the package.json files and the lockfiles promise: exact versions and no
- * address of a registry; and for what is not just measured against, one range of Node
+ * Checks what the package.json files and the lockfiles promise: exact versions no
+ * address of a registry, the addresses of the project; and for what is not just measured against, one range of Node
  * for all and no scripts at install.
  *
  * @param {string} root
@@ -43,13 +45,37 @@ export function checkManifests(root) {
       if (manifest.files === undefined) found.push(`${file}: no files, so all would be published`);
       if (!existsSync(join(folder, "LICENSE")))
         found.push(`packages/${room}: no LICENSE to publish`);
-      return found;
+      if (manifest.exports !== undefined && !("./package.json" in manifest.exports)) {
+        found.push(`${file}: exports have no "./package.json"`);
+      }
+      return [...found, ...checkAddresses(root, room, folder)];
     }),
     ...checkLockfile(root, "package-lock.json"),
     ...checkScripts(root),
     ...listPeerFolders(root).flatMap((folder) => checkPeer(root, folder, versions)),
   ];
   return { problems };
+}
+
+/**
+ * The addresses of the project stand in one place; a tree without it has none to compare.
+ *
+ * @param {string} root
+ * @param {string} room
+ * @param {string} folder
+ */
+function checkAddresses(root, room, folder) {
+  const addresses = readAddresses(root);
+  if (addresses === undefined) return [];
+  const manifest = /** @type {Record<string, unknown>} */ (
+    /** @type {unknown} */ (readManifest(folder))
+  );
+  return Object.entries(makeFields(addresses, room))
+    .filter(([name, value]) => !isDeepStrictEqual(manifest[name], value))
+    .map(
+      ([name]) =>
+        `packages/${room}/package.json: ${name} is not as in scripts/release/addresses.json: run node scripts/release/addresses.mjs`,
+    );
 }
 
 const PEERS = "tests/bench/peers";

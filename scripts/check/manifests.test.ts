@@ -44,6 +44,29 @@ it("a peer dependency may be a range", () => {
   expect(problems({ "packages/ai/package.json": manifest })).toEqual([]);
 });
 
+it("the addresses of the project are those of one file, and package.json can be imported", () => {
+  const addresses = {
+    repository: "https://git.example/a/b",
+    homepage: "https://a.example",
+    keywords: { "": ["agent"], ai: ["models"] },
+  };
+  const fields = {
+    homepage: "https://a.example",
+    repository: { type: "git", url: "git+https://git.example/a/b.git", directory: "packages/ai" },
+    bugs: { url: "https://git.example/a/b/issues" },
+    keywords: ["agent", "models"],
+  };
+  const file = { "scripts/release/addresses.json": addresses };
+  const exports = { "./package.json": "./package.json" };
+  const manifest = { ...ai, ...fields, exports };
+  expect(problems({ ...file, "packages/ai/package.json": manifest })).toEqual([]);
+  const other = { ...manifest, homepage: "https://b.example", exports: {} };
+  expect(problems({ ...file, "packages/ai/package.json": other })).toEqual([
+    'packages/ai/package.json: exports have no "./package.json"',
+    "packages/ai/package.json: homepage is not as in scripts/release/addresses.json: run node scripts/release/addresses.mjs",
+  ]);
+});
+
 it("our own packages are asked for in the version that they have", () => {
   const manifest = { ...ai, dependencies: { "@gyre/ai": "0.2.0" } };
   expect(problems({ "packages/ai/package.json": manifest })).toEqual([

@@ -1,17 +1,23 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { mustRun } from "../shared/command.mjs";
+import { inTemporaryFolder } from "../shared/temporary.mjs";
+import { stagePackage } from "./stage.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * Packs a package as npm would publish it.
+ * Packs a package as it is published: with its pages of the guide.
  *
  * @param {import("../shared/workspace.mjs").Package} one
  * @param {string} into a folder that is there
  * @returns {Promise<{ tarball: string, bytes: number }>}
  */
-export async function pack({ folder }, into) {
-  const output = await mustRun("npm", ["pack", "--json", "--pack-destination", into], {
-    cwd: folder,
+export async function pack(one, into) {
+  const output = await inTemporaryFolder((folder) => {
+    stagePackage(root, one, folder);
+    return mustRun("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder });
   });
   /** @type {[{ filename: string }]} */
   const [{ filename }] = JSON.parse(output);

@@ -1,0 +1,53 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join, posix } from "node:path";
+import { makeLlms } from "../docs/llms.mjs";
+import { formatAddress, readAddresses } from "./addresses.mjs";
+
+/** Relative links and pictures of a page. */
+const LINK = /\]\(((?!#|[a-z]+:)[^)\s]+)\)/g;
+
+/**
+ * Copies a package into a folder as it is published: with the pages of the guide that its README
+ * links to, and with links that work where it is installed. Others lead to the repository.
+ *
+ * @param {string} root
+ * @param {import("../shared/workspace.mjs").Package} one
+ * @param {string} into
+ */
+export function stagePackage(root, { room, folder }, into) {
+  cpSync(folder, into, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  const addresses = readAddresses(root);
+  const readme = join(folder, "README.md");
+  if (addresses === undefined || !existsSync(readme)) return;
+  const text = readFileSync(readme, "utf8");
+  const home = `packages/${room}`;
+  const pages = new Set(
+    [...text.matchAll(LINK)]
+      .map(([, link = ""]) => resolveLink(home, link).path)
+      .filter((path) => /^docs\/[\w-]+\.md$/.test(path) && path !== "docs/README.md"),
+  );
+  /** @param {string} page @param {string} from its folder in the repository @param {string} at its folder in the package */
+  const rewrite = (page, from, at) =>
+    page.replaceAll(LINK, (_, link) => {
+      const { path, anchor } = resolveLink(from, link);
+      if (pages.has(path)) return `](${posix.relative(at, path)}${anchor})`;
+      return `](${formatAddress(addresses, path)}${anchor})`;
+    });
+  writeFileSync(join(into, "README.md"), rewrite(text, home, ""));
+  mkdirSync(join(into, "docs"), { recursive: true });
+  for (const path of pages) {
+    const page = readFileSync(join(root, path), "utf8");
+    writeFileSync(join(into, path), rewrite(page, "docs", "docs"));
+  }
+  writeFileSync(join(into, "llms.txt"), makeLlms(root));
+}
+
+/**
+ * @param {string} from a folder of the repository
+ * @param {string} link
+ */
+function resolveLink(from, link) {
+  const [path = "", anchor] = link.split("#");
+  const at = posix.normalize(posix.join(from, path));
+  return { path: at.replace(/\/$/, ""), anchor: anchor === undefined ? "" : `#${anchor}` };
+}
