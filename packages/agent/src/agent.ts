@@ -717,12 +717,13 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   /** A decision on a call that does not wait would be lost without a word. */
   #assertOpen(ids: readonly string[]): void {
     if (ids.length === 0) return;
-    const { messages } = this.#state;
+    const { messages, pending } = this.#state;
     const answered = new Set(messages.filter(isToolResult).map(({ toolCallId }) => toolCallId));
     const calls = messages.filter(isAssistant).flatMap(listCalls);
     const open = calls.map(({ id }) => id).filter((id) => !answered.has(id));
     for (const id of ids) {
-      if (open.includes(id)) continue;
+      // What a journal says to be waiting may have its result meanwhile.
+      if (open.includes(id) || pending.some(({ toolCall }) => toolCall.id === id)) continue;
       throw new Error(
         `No call "${id}" waits for a decision. Open calls: ${open.join(", ") || "none"}.`,
       );

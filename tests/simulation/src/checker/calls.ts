@@ -441,7 +441,7 @@ export class Calls implements ToolWatch {
       return isOwnError ? undefined : ["R9", `the tool threw "${outcome.message}"`];
     }
     if (outcome.type === "rubbish") {
-      const isReported = message.outcome === "error" && reason?.includes("gave back") === true;
+      const isReported = message.outcome === "error" && reason?.includes("returned") === true;
       return isReported ? undefined : ["R9", "the tool gave back rubbish"];
     }
     // Where work takes time, timers run late.

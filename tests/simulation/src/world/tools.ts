@@ -246,10 +246,13 @@ class Act {
   }
 
   #rubbish(): AgentToolResult {
-    const rubbish: unknown = this.#random.pick([undefined, 42, {}, { content: "text" }, null]);
-    this.#settle({ type: "rubbish" });
+    const values: unknown[] = [undefined, 42, {}, { content: "text" }, null, () => {}];
+    const value = this.#random.pick(values);
+    const text: string | undefined = JSON.stringify(value);
+    const result = { content: [{ type: "text" as const, text: text ?? "" }], details: value };
+    this.#settle(text === undefined ? { type: "rubbish" } : { type: "result", result });
     // What a tool that was not type-checked may give.
-    return rubbish as AgentToolResult;
+    return value as AgentToolResult;
   }
 
   /** Works for a while; stops at once when its signal fires. */
