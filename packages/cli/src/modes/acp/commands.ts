@@ -54,9 +54,9 @@ export async function runSlashCommand(
   try {
     const result = await runCommand(command, rest, context);
     const done: CommandResult = result === "stopped" ? { show: [text("Stopped.")] } : result;
-    const { show = [], prompt, retry = false } = done;
+    const { show = [], prompt, retry } = done;
     const markdown = partsMarkdown([...shown, ...show], COLUMNS);
-    return { markdown, retry, ...(prompt !== undefined && { prompt }) };
+    return { markdown, ...(retry && { retry }), ...(prompt !== undefined && { prompt }) };
   } catch (error) {
     return { markdown: errorMessage(error) };
   }
