@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { makeFields, readAddresses } from "../release/addresses.mjs";
+import { makeFields, readAddresses } from "../shared/addresses.mjs";
 import { listPackages, readManifest } from "../shared/workspace.mjs";
 
 /** @typedef {import("../shared/workspace.mjs").Manifest} Manifest */
@@ -74,7 +74,7 @@ function checkAddresses(root, room, folder) {
     .filter(([name, value]) => !isDeepStrictEqual(manifest[name], value))
     .map(
       ([name]) =>
-        `packages/${room}/package.json: ${name} is not as in scripts/release/addresses.json: run node scripts/release/addresses.mjs`,
+        `packages/${room}/package.json: ${name} is not as in scripts/shared/addresses.json: run node scripts/shared/addresses.mjs`,
     );
 }
 

@@ -56,14 +56,14 @@ it("the addresses of the project are those of one file, and package.json can be 
     bugs: { url: "https://git.example/a/b/issues" },
     keywords: ["agent", "models"],
   };
-  const file = { "scripts/release/addresses.json": addresses };
+  const file = { "scripts/shared/addresses.json": addresses };
   const exports = { "./package.json": "./package.json" };
   const manifest = { ...ai, ...fields, exports };
   expect(problems({ ...file, "packages/ai/package.json": manifest })).toEqual([]);
   const other = { ...manifest, homepage: "https://b.example", exports: {} };
   expect(problems({ ...file, "packages/ai/package.json": other })).toEqual([
     'packages/ai/package.json: exports have no "./package.json"',
-    "packages/ai/package.json: homepage is not as in scripts/release/addresses.json: run node scripts/release/addresses.mjs",
+    "packages/ai/package.json: homepage is not as in scripts/shared/addresses.json: run node scripts/shared/addresses.mjs",
   ]);
 });
 

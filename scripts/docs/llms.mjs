@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
-import { formatAddress, readAddresses } from "../release/addresses.mjs";
+import { formatAddress, readAddresses } from "../shared/addresses.mjs";
 
 const FILE = "llms.txt";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { mustRun } from "../shared/command.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
-import { arePlaceholders, readAddresses, writeAddresses } from "./addresses.mjs";
+import { arePlaceholders, readAddresses, writeAddresses } from "../shared/addresses.mjs";
 import { parseReleaseArgs, releaseChangelog, setVersions } from "./versions.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -99,7 +99,7 @@ async function publish(version) {
   const addresses = readAddresses(root);
   if (addresses === undefined || arePlaceholders(addresses)) {
     throw new Error(
-      "scripts/release/addresses.json still has placeholders: set the addresses first.",
+      "scripts/shared/addresses.json still has placeholders: set the addresses first.",
     );
   }
   const changed = await mustRun("git", ["status", "--porcelain"], { cwd: root });

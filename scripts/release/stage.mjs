@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, posix } from "node:path";
 import { makeLlms } from "../docs/llms.mjs";
-import { formatAddress, readAddresses } from "./addresses.mjs";
+import { formatAddress, readAddresses } from "../shared/addresses.mjs";
 
 /** Relative links and pictures of a page. */
 const LINK = /\]\(((?!#|[a-z]+:)[^)\s]+)\)/g;

@@ -111,7 +111,7 @@ describe("R24: a result that is too long, when it comes", () => {
 
   it("R24 is never summarized where its tool pages", async () => {
     const paged = { ...long, presentation: { kind: "read", paged: true } as const };
-    const summarize = vi.fn(() => "Many lines.");
+    const summarize = vi.fn<() => string>(() => "Many lines.");
     const { model } = await play({
       script: [call("x"), "Done"],
       tools: [paged],

@@ -106,9 +106,9 @@ export class RpcHost implements SessionHost {
 
   /** Loads what every session needs, and the names of those that are stored, before the first client comes. */
   async prepare(): Promise<void> {
-    const { loadTools: load, store } = await this.#setup(this.#values);
-    await store?.prepare?.();
-    await load?.();
+    const setup = await this.#setup(this.#values);
+    await setup.store?.prepare?.();
+    await setup.loadTools?.();
   }
 
   create(options: SessionOptions): Promise<HostedSession> {

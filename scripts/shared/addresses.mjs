@@ -1,9 +1,9 @@
-// The addresses of the project, which stand in one place: scripts/release/addresses.json. Run as a
-// program, it writes them into the package.json files: `node scripts/release/addresses.mjs`.
+// The addresses of the project, which stand in one place: scripts/shared/addresses.json. Run as a
+// program, it writes them into the package.json files: `node scripts/shared/addresses.mjs`.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { mustRun } from "../shared/command.mjs";
+import { mustRun } from "./command.mjs";
 
 /**
  * `keywords`: by folder of a package; those under "" are for all.
@@ -11,7 +11,7 @@ import { mustRun } from "../shared/command.mjs";
  * @typedef {{ repository: string, homepage: string, keywords: Record<string, string[]> }} Addresses
  */
 
-const FILE = "scripts/release/addresses.json";
+const FILE = "scripts/shared/addresses.json";
 
 /**
  * @param {string} root
