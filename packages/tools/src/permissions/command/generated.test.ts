@@ -189,7 +189,7 @@ function couldBe(run: readonly string[], words: readonly Word[]): boolean {
   // What it runs is found out elsewhere: it may be a program.
   if (words[0]?.text === "time") {
     const program = words.findIndex(
-      ({ text }, index) => index > 0 && !/^\w+\+?=|^(?:-p|--)$/.test(text),
+      ({ text }, index) => index > 0 && !/^[A-Za-z_]\w*\+?=|^(?:-p|--)$/.test(text),
     );
     if (program > 0 && couldBe(run, words.slice(program))) return true;
   }

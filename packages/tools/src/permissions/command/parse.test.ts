@@ -220,6 +220,8 @@ describe("parseCommandLine", () => {
     "a {BASH_ENV}<b; rm",
     "{a[$(b)]}>b rm",
     "a <<E $(b\nE\n)",
+    "rm \\",
+    "ls >'a\\\n'|rm \\",
   ])("says that it is unclear: %j", (text) => {
     expect(findUnclear(text)).toMatch(/\.$/);
   });

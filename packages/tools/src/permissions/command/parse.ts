@@ -442,7 +442,9 @@ class Parser {
       } else if (next === "\\") {
         this.#step();
         const escaped = this.#step();
-        if (escaped !== "\n") value.quote(escaped === "" ? "\\" : escaped);
+        // Bash keeps it in a line alone, and drops it behind other lines.
+        if (escaped === "") throw new Unparsable('It ends with a "\\".');
+        if (escaped !== "\n") value.quote(escaped);
       } else if (next === "'") {
         value.quote(this.#singleQuoted());
       } else if (next === '"') {

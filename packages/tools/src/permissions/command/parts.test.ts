@@ -23,6 +23,7 @@ describe("commandParts", () => {
     ["parallel rm x", "rm x {}"],
     ["time -p rm x", "rm x"],
     ["time A=1 rm x", "rm x"],
+    ["time 1x= rm x", "1x= rm x"],
     ["stdbuf -oL setsid rm x", "rm x"],
     ["trap 'rm x' EXIT", "rm x"],
     ["trap -- 'rm x' EXIT", "rm x"],

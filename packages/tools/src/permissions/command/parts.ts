@@ -402,7 +402,9 @@ function unwrapOptions(
     if (value && !value.literal) return strange(value);
   }
   const first = at;
-  while (assignments && /^[^=-][^=]*=/.test(args[at]?.text ?? "")) at++;
+  // The shell itself reads what is behind "time": "1x=" is a program there.
+  const assignment = program === "time" ? /^[A-Za-z_]\w*\+?=/ : /^[^=-][^=]*=/;
+  while (assignments && assignment.test(args[at]?.text ?? "")) at++;
   const expanded = args.slice(at, at + operands).find(({ literal }) => !literal);
   if (expanded) return strange(expanded);
   const words = args.slice(at + operands);
