@@ -132,7 +132,7 @@ describe("the pages", () => {
       [
         ...page
           .replaceAll(/<!--[\s\S]*?-->/g, "")
-          .matchAll(/\bnpm (?:run (?:--silent )?([\w:]+)|(test|start)\b)/g),
+          .matchAll(/\bnpm (?:run (?:--silent )?([\w:-]+)|(test|start)\b)/g),
       ]
         .map((match) => match[1] ?? match[2] ?? "")
         .filter((script) => !(script in scripts))

@@ -141,7 +141,7 @@ async function runAgent(
     protocol: live?.client ?? script,
     model: live?.model ?? script.model,
     tools,
-    ...(live && { systemPrompt: INSTRUCTIONS }),
+    ...(live && { instructions: INSTRUCTIONS }),
     ...(live && { middleware: [onlyTests], limits: LIVE_LIMITS }),
     // A screen that cannot be written to is no small thing here: it is all there is.
     sink: listener,
