@@ -15,3 +15,12 @@ export function countCases(few: number, many: number, variable?: string): number
 export function pickSeed(): number {
   return Number(process.env["GYRE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 }
+
+/** Some of the cases of a test with the tag `long`, other ones each time; all in `npm run test:long`. */
+export function someCases<T>(few: number, all: readonly T[]): readonly T[] {
+  if (isLong) return all;
+  const seed = pickSeed();
+  console.log(`${few} of ${all.length} cases, from ${seed % all.length} on: GYRE_SEED=${seed}`);
+  const from = seed % all.length;
+  return [...all.slice(from), ...all.slice(0, from)].slice(0, few);
+}

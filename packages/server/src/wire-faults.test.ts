@@ -33,7 +33,7 @@ import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing
 import { countCases, pickSeed } from "../../../tests/support/cases.ts";
 
 /** On each transport half of them. `GYRE_CUTS=10000` is the full figure. */
-const CUTS = countCases(60, 500, "GYRE_CUTS");
+const CUTS = countCases(30, 500, "GYRE_CUTS");
 /** `GYRE_SEED` to see one again. */
 const SEED = pickSeed();
 const MAX_MS = 120_000 + CUTS * 100;

@@ -1,3 +1,4 @@
+import { someCases } from "../../../../tests/support/cases.ts";
 import {
   existsSync,
   mkdirSync,
@@ -80,19 +81,28 @@ describe("an instruction file that an agent wrote", () => {
     ["by a link", shell(`echo '${EVIL}' > b && ln -sf b AGENTS.md`)],
     ["of the name that counts more", shell(`echo '${EVIL}' > AGENTS.override.md`)],
   ];
-  it.each(written)("%s is left out, with one line, until it is accepted", async (_how, script) => {
-    await gyre(FULL, script);
-    const { sent, stderr } = await firstRequest();
-    expect(sent).not.toContain(EVIL);
-    expect(stderr).toMatch(/^gyre: \S*AGENTS\.(?:override\.)?md is left out: an agent changed it/);
-    expect(stderr.trim().split("\n")).toHaveLength(1);
+  it.each(someCases(2, written))(
+    "%s is left out, with one line, until it is accepted",
+    { tags: "long" },
+    async (_how, script) => {
+      await gyre(FULL, script);
+      const { sent, stderr } = await firstRequest();
+      expect(sent).not.toContain(EVIL);
+      expect(stderr).toMatch(
+        /^gyre: \S*AGENTS\.(?:override\.)?md is left out: an agent changed it/,
+      );
+      expect(stderr.trim().split("\n")).toHaveLength(1);
 
-    const shown = await gyre(["trust", "--show"]);
-    expect(shown.stdout).toContain(`was changed by an agent:\n  ${EVIL}\n`);
-    expect((await firstRequest()).sent).not.toContain(EVIL);
-    expect((await gyre(["trust"])).stdout).toContain("is used from now on.");
-    expect(await firstRequest()).toMatchObject({ sent: expect.stringContaining(EVIL), stderr: "" });
-  });
+      const shown = await gyre(["trust", "--show"]);
+      expect(shown.stdout).toContain(`was changed by an agent:\n  ${EVIL}\n`);
+      expect((await firstRequest()).sent).not.toContain(EVIL);
+      expect((await gyre(["trust"])).stdout).toContain("is used from now on.");
+      expect(await firstRequest()).toMatchObject({
+        sent: expect.stringContaining(EVIL),
+        stderr: "",
+      });
+    },
+  );
 
   it("in a folder below is left out where that is worked in", async () => {
     await gyre(FULL, shell(`mkdir -p a/b && echo '${EVIL}' > a/b/AGENTS.md && mv a c`));

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { someCases } from "../../../../tests/support/cases.ts";
 import { createSandbox, type ProgramSpec } from "../sandbox/sandbox.ts";
 import { containCommand, containProcesses, findContainment } from "./containment.ts";
 import { processInfo } from "./process-tree.ts";
@@ -111,19 +112,27 @@ async function expectNothingLeft(shape: string, confine: Confine): Promise<void>
 
 const { kind, prlimit } = await findContainment();
 
-describe.runIf(prlimit !== undefined)("by sweeps alone, nothing is left of", () => {
-  it.each(Object.entries(NASTY))("%s", (_name, shape) =>
-    expectNothingLeft(shape, async (program) =>
-      containProcesses(program, "", { kind: "sweep", ...(prlimit && { prlimit }) }),
-    ),
-  );
-});
+describe.runIf(prlimit !== undefined)(
+  "by sweeps alone, nothing is left of",
+  { tags: "long" },
+  () => {
+    it.each(someCases(6, Object.entries(NASTY)))("%s", (_name, shape) =>
+      expectNothingLeft(shape, async (program) =>
+        containProcesses(program, "", { kind: "sweep", ...(prlimit && { prlimit }) }),
+      ),
+    );
+  },
+);
 
-describe.runIf(kind === "namespace")("in a PID namespace, nothing is left of", () => {
-  it.each(Object.entries(NASTY))("%s", (_name, shape) =>
-    expectNothingLeft(shape, (program) => containCommand(program, "")),
-  );
-});
+describe.runIf(kind === "namespace")(
+  "in a PID namespace, nothing is left of",
+  { tags: "long" },
+  () => {
+    it.each(someCases(6, Object.entries(NASTY)))("%s", (_name, shape) =>
+      expectNothingLeft(shape, (program) => containCommand(program, "")),
+    );
+  },
+);
 
 describe("in the sandbox, nothing is left of", { tags: "bubblewrap" }, () => {
   it.each(Object.entries(NASTY))("%s", (_name, shape) =>
