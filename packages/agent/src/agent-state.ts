@@ -15,6 +15,8 @@ export interface EventView extends Readonly<
   readonly pendingToolCalls: ReadonlySet<string>;
 }
 
+const NO_CALLS: ReadonlySet<string> = new Set();
+
 /** `before` where `now` has the same values, so that a view can compare states by identity. */
 export function keepIdentity<T extends object>(before: T | undefined, now: T): T {
   if (!before) return now;
@@ -52,7 +54,7 @@ export class EventState {
   #lastResult: ToolResultMessage | undefined = undefined;
   /** Copies of the lists for `view`, and what they are copies of. */
   #shown: { from: readonly AgentMessage[]; messages: readonly AgentMessage[] } | undefined;
-  #shownCalls: ReadonlySet<string> = new Set();
+  #shownCalls: ReadonlySet<string> = NO_CALLS;
 
   constructor(messages: AgentMessage[] = []) {
     this.messages = messages;

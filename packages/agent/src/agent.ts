@@ -740,7 +740,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     // The end is pushed when the agent is idle, so that the next run can follow at once.
     this.#launch({ ...launch, watch }).then(
       (settled) => run.push(settled),
-      (error: unknown) => (end ? run.push(withAnswer(end, () => undefined)) : run.fail(error)),
+      (error: unknown) => (end ? run.push(withAnswer(end)) : run.fail(error)),
     );
     return run;
   }
@@ -784,7 +784,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
         throw error;
       }
     });
-    return withAnswer(end, (await launch.output?.take(end)) ?? (() => undefined));
+    return withAnswer(end, launch.output && (await launch.output.take(end)));
   }
 
   /**
@@ -858,7 +858,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
 
   #config(launch: Launch): AgentLoopConfig {
     const { decisions, skipInitialSteeringPoll = false, overrides } = launch;
-    const { middleware = [], maxIterations = DEFAULT_MAX_TURNS } = this.#options;
+    const { middleware, headers, maxIterations = DEFAULT_MAX_TURNS } = this.#options;
     const limits = { ...this.#options.limits, ...overrides.limits };
     limits.maxTurns ??= limits.maxIterations ?? maxIterations;
     const readApplied = (): {
@@ -892,8 +892,10 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
       ...this.#options,
       ...overrides,
       limits,
-      headers: { ...this.#options.headers, ...overrides.headers },
-      middleware: [...middleware, ...(overrides.middleware ?? [])],
+      ...(headers && overrides.headers && { headers: { ...headers, ...overrides.headers } }),
+      // A run without any passes its calls on more directly.
+      ...(middleware &&
+        overrides.middleware && { middleware: [...middleware, ...overrides.middleware] }),
       model: this.#requireModel(),
       fallbackModels: this.#fallbackModels.filter(isModel),
       thinkingLevel: this.#thinkingLevel,
@@ -1084,8 +1086,10 @@ const MISPLACED: Readonly<Record<string, string>> = {
 };
 
 function checkOptions(options: AgentOptions): AgentOptions {
-  for (const [name, right] of Object.entries(MISPLACED)) {
-    if (name in options) throw new TypeError(`An agent has no option "${name}": write ${right}.`);
+  for (const name in MISPLACED) {
+    if (name in options) {
+      throw new TypeError(`An agent has no option "${name}": write ${MISPLACED[name]}.`);
+    }
   }
   const { protocol, thinkingLevel } = options;
   if (protocol && typeof protocol.stream !== "function") {

@@ -28,19 +28,20 @@ export function assertSucceeded(end: AgentEndEvent): void {
   if (end.stop === "error" || end.stop === "sink") throw new RunFailedError(end);
 }
 
+const TEXT: PropertyDescriptor & ThisType<AgentEndEvent> = {
+  configurable: true,
+  get() {
+    assertSucceeded(this);
+    return this.finalMessage ? textOf(this.finalMessage) : "";
+  },
+};
+
 /**
  * The same object with its answer. Both are read, not stored: copies and JSON of the event do
  * not have the text twice.
  */
-export function withAnswer<T>(end: AgentEndEvent, output: () => T): AgentEnd<T> {
-  return Object.defineProperties(end as AgentEnd<T>, {
-    text: {
-      configurable: true,
-      get() {
-        assertSucceeded(end);
-        return end.finalMessage ? textOf(end.finalMessage) : "";
-      },
-    },
-    output: { configurable: true, get: output },
-  });
+export function withAnswer<T>(end: AgentEndEvent, output?: () => T): AgentEnd<T> {
+  Object.defineProperty(end, "text", TEXT);
+  if (output) Object.defineProperty(end, "output", { configurable: true, get: output });
+  return end as AgentEnd<T>;
 }

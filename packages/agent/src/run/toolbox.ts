@@ -14,7 +14,8 @@ export function makeToolbox(tools: readonly AgentTool[]): Toolbox {
   const byName = new Map<string, AgentTool>();
   const specs: Tool[] = [];
   for (const tool of tools) {
-    checkTool(tool);
+    if (!checked.has(tool)) checkTool(tool);
+    checked.add(tool);
     const { name, description } = tool;
     if (byName.has(name)) {
       throw new TypeError(`Two tools are named "${name}". Names must be unique.`);
@@ -26,6 +27,7 @@ export function makeToolbox(tools: readonly AgentTool[]): Toolbox {
   return { byName, specs };
 }
 
+const checked = new WeakSet<AgentTool>();
 const reported = new WeakSet<object>();
 
 /** Reports once that a tool runs with arguments that are not checked (R12). */

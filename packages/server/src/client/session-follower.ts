@@ -108,7 +108,7 @@ export class SessionFollower {
     const end = this.#runs.wait(begun);
     const look = (): void => this.#settleWaiting();
     end.then(look, look);
-    return end.then((event) => withAnswer(event, () => undefined));
+    return end.then((event) => withAnswer(event));
   }
 
   subscribe(listener: AgentListener): () => void {

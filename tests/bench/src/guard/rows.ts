@@ -72,8 +72,8 @@ export const PROGRAM_ROWS: readonly ProgramRow[] = [
   },
   {
     what: "start of the program, one answer without a terminal",
-    ratio: 8.7,
-    reason: "settings, tools, a session file and the client of a service",
+    ratio: 9,
+    reason: "settings, tools, what agents wrote, a session file and the client of a service",
     args: ["-p", "Say hello."],
   },
 ];
