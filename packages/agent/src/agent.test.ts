@@ -893,6 +893,7 @@ describe("R21: abort", () => {
       protocol: model,
       model: model.model,
       tools: [tool("x", (args) => JSON.stringify(args))],
+      limits: { maxTurns: Infinity },
     });
     let fired = 0;
     const again = (): void => {
