@@ -56,7 +56,7 @@ describe("the programs in the pages", () => {
   it("compile, run and print what the page says", { tags: "long" }, async () => {
     const snippets = [...all].flatMap(([name, page]) => readSnippets(page, name));
     expect(snippets.length).toBeGreaterThan(30);
-    const count = countCases(15, snippets.length);
+    const count = countCases(10, snippets.length);
     expect(await runSnippets(snippets, "pages", count)).toEqual([]);
   });
 

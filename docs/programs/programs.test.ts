@@ -1,3 +1,4 @@
+import { someCases } from "../../tests/support/cases.ts";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -186,6 +187,8 @@ async function runProgram(name: string, cwd: string, one: Run): Promise<string> 
   }
 }
 
+const ran = new Set(someCases(4, Object.keys(programs)));
+
 describe.each(Object.entries(programs))("%s", (name, { lines, runs }) => {
   it(`has at most ${lines} lines, imports included`, () => {
     const file = join(root, "docs/programs", `${name}.ts`);
@@ -193,7 +196,7 @@ describe.each(Object.entries(programs))("%s", (name, { lines, runs }) => {
     expect(written.filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(lines);
   });
 
-  it("runs", async () => {
+  it.runIf(ran.has(name))("runs", { tags: "long" }, async () => {
     const cwd = await mkdtemp(join(folder, "cwd-"));
     for (const one of runs) expect(await runProgram(name, cwd, one)).toBe(one.prints);
   });

@@ -1,5 +1,5 @@
 /** Set by `npm run test:long`. */
-const isLong = process.env["GYRE_LONG"] === "1";
+export const isLong: boolean = process.env["GYRE_LONG"] === "1";
 
 /**
  * How many cases a test with the tag `long` runs: `few` in `npm test`, `many` in `npm run test:long`,

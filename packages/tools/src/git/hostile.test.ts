@@ -1,3 +1,4 @@
+import { isLong } from "../../../../tests/support/cases.ts";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -148,7 +149,7 @@ const HOOKS = [
 ];
 
 describe("git in a repository that sets traps", () => {
-  it("springs none of them", async () => {
+  it.runIf(isLong)("springs none of them", { tags: "long" }, async () => {
     repository();
     write(".gitattributes", "a.txt diff=evil\n*.evil filter=evil\n*.odd filter=o=d.d\n");
     git("add", ".");
@@ -265,63 +266,67 @@ describe("git in a repository that sets traps", () => {
     expect(sprung()).toEqual(["driver"]);
   });
 
-  it("does not go into a submodule, whatever its config has", async () => {
-    repository();
-    execFileSync("git", ["init", "--quiet", join(base, "source")]);
-    writeFileSync(join(base, "source", "s.txt"), "s\n");
-    git("-C", join(base, "source"), "add", ".");
-    git(
-      "-C",
-      join(base, "source"),
-      "-c",
-      "user.name=E",
-      "-c",
-      "user.email=e",
-      "commit",
-      "-qm",
-      "S",
-    );
-    git(
-      "-c",
-      "protocol.file.allow=always",
-      "submodule",
-      "add",
-      "--quiet",
-      join(base, "source"),
-      "sub",
-    );
-    git("config", "--file", ".gitmodules", "submodule.sub.ignore", "none");
-    git("add", ".");
-    git("commit", "--quiet", "-m", "Submodule");
-    const own = join(root, ".git", "modules", "sub");
-    expect(existsSync(own)).toBe(true);
-    mkdirSync(join(own, "info"), { recursive: true });
-    writeFileSync(join(own, "info", "attributes"), "* filter=evil\n");
-    git("-C", "sub", "config", "filter.evil.clean", trap("filter"));
-    git("-C", "sub", "config", "core.fsmonitor", `touch '${join(caught, "fsmonitor")}'; :`);
-    git("config", "diff.submodule", "diff");
-    git("config", "submodule.recurse", "true");
-    git("config", "status.submoduleSummary", "true");
-    // Of the same length: only its content shows that it has changed.
-    writeFileSync(join(root, "sub", "s.txt"), "t\n");
-    rmSync(caught, { recursive: true });
-    mkdirSync(caught);
+  it.runIf(isLong)(
+    "does not go into a submodule, whatever its config has",
+    { tags: "long" },
+    async () => {
+      repository();
+      execFileSync("git", ["init", "--quiet", join(base, "source")]);
+      writeFileSync(join(base, "source", "s.txt"), "s\n");
+      git("-C", join(base, "source"), "add", ".");
+      git(
+        "-C",
+        join(base, "source"),
+        "-c",
+        "user.name=E",
+        "-c",
+        "user.email=e",
+        "commit",
+        "-qm",
+        "S",
+      );
+      git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "--quiet",
+        join(base, "source"),
+        "sub",
+      );
+      git("config", "--file", ".gitmodules", "submodule.sub.ignore", "none");
+      git("add", ".");
+      git("commit", "--quiet", "-m", "Submodule");
+      const own = join(root, ".git", "modules", "sub");
+      expect(existsSync(own)).toBe(true);
+      mkdirSync(join(own, "info"), { recursive: true });
+      writeFileSync(join(own, "info", "attributes"), "* filter=evil\n");
+      git("-C", "sub", "config", "filter.evil.clean", trap("filter"));
+      git("-C", "sub", "config", "core.fsmonitor", `touch '${join(caught, "fsmonitor")}'; :`);
+      git("config", "diff.submodule", "diff");
+      git("config", "submodule.recurse", "true");
+      git("config", "status.submoduleSummary", "true");
+      // Of the same length: only its content shows that it has changed.
+      writeFileSync(join(root, "sub", "s.txt"), "t\n");
+      rmSync(caught, { recursive: true });
+      mkdirSync(caught);
 
-    write("a.txt", "changed\n");
-    write("new.txt", "new\n");
-    for (const args of EVERYTHING) await call(args);
-    write("a.txt", "changed\n");
-    await call({ action: "add", all: true });
-    await call({ action: "commit", message: "Second", all: true });
-    rmSync(join(root, ".gitmodules"));
-    write("a.txt", "changed again\n");
-    await call({ action: "stash", operation: "push" });
-    expect(sprung()).toEqual([]);
-    expect(readFileSync(join(root, "sub", "s.txt"), "utf8")).toBe("t\n");
+      write("a.txt", "changed\n");
+      write("new.txt", "new\n");
+      for (const args of EVERYTHING) await call(args);
+      write("a.txt", "changed\n");
+      await call({ action: "add", all: true });
+      await call({ action: "commit", message: "Second", all: true });
+      rmSync(join(root, ".gitmodules"));
+      write("a.txt", "changed again\n");
+      await call({ action: "stash", operation: "push" });
+      expect(sprung()).toEqual([]);
+      expect(readFileSync(join(root, "sub", "s.txt"), "utf8")).toBe("t\n");
 
-    git("status");
-    expect(sprung()).toEqual(["filter", "fsmonitor"]);
-  });
+      git("status");
+      expect(sprung()).toEqual(["filter", "fsmonitor"]);
+    },
+  );
 
   it("fetches no missing objects, by whatever way", async () => {
     repository();

@@ -1,3 +1,4 @@
+import { someCases } from "../../../../../tests/support/cases.ts";
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -116,14 +117,15 @@ describe("what a program can be made to run or write", () => {
     return found;
   };
 
+  const played = new Set(someCases(15, REAL).map(([line]) => line));
   it.each(REAL.map(([line, files = {}]): [string, Files] => [line, files]))(
     "is not allowed by a rule for its name: %s",
-    { timeout: 60_000 },
+    { timeout: 60_000, tags: "long" },
     (line, files) => {
       put(files);
       const [program = ""] = line.split(" ", 1);
       expect(isAllowed(line)).toBe(false);
-      if (!has(program)) return;
+      if (!has(program) || !played.has(line)) return;
       const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], PYTHONPATH: "." };
       spawnSync("bash", ["-c", line], { cwd: folder, env, timeout: 50_000, stdio: "ignore" });
       expect(existsSync(join(folder, "owned")), "it does so").toBe(true);
