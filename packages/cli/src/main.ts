@@ -227,6 +227,10 @@ async function withSignals(
   }
   process.stdout.on("error", (cause: NodeJS.ErrnoException) => {
     if (ending.reason) return;
+    // The terminal is gone: its signal is about to arrive.
+    if (cause.code === "EIO" && process.stdout.isTTY) {
+      return stop(new ExitError(SIGNAL_BASE + SIGNALS.SIGHUP, "Interrupted."));
+    }
     const isLeft = cause.code === "EPIPE";
     const message = `stdout cannot be written to: ${cause.message}`;
     const error = new OutputError(isLeft ? EXIT.done : EXIT.failed, message, { cause });

@@ -551,7 +551,7 @@ describe("a repository that is not in the workspace", { tags: "bubblewrap" }, ()
     // A folder of its own that says whose it is.
     await rm(join(plain, ".git"));
     await shell(
-      `mkdir -p .git wt && cd .git && mkdir refs objects && echo 'ref: refs/heads/main' > HEAD && echo ${folder}/work/.git > commondir && echo ${plain}/.git > gitdir`,
+      `mkdir -p .git wt && cd .git && mkdir refs objects && echo 'ref: refs/heads/main' > HEAD && echo ${join(folder, "work", ".git")} > commondir && echo ${plain}/.git > gitdir`,
     );
     const text = await shell("git tag planted");
     expect(text).not.toContain("Exit code 0.");

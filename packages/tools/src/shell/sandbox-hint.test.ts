@@ -52,7 +52,7 @@ describe("what is said of a failure in the sandbox", () => {
     const options = { hidden: ["/home/u/.ssh"] };
     const text = "cat: /home/u/.ssh/id: Permission denied";
     expect(hint(text, options)).toContain("The sandbox hides /home/u/.ssh:");
-    expect(hint("cat: /root/x: Permission denied", options)).toBeUndefined();
+    expect(hint("cat: /srv/x: Permission denied", options)).toBeUndefined();
   });
 
   it("finds it in the output, too", () => {
