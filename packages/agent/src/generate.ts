@@ -1,6 +1,7 @@
 import type { AnySchema, InferArguments } from "@gyre/ai";
-import { Agent, type AgentOptions } from "./agent.ts";
-import { type AgentEnd, assertSucceeded } from "./answer.ts";
+import { Agent } from "./agent/agent.ts";
+import { type AgentEnd, assertSucceeded } from "./agent/answer.ts";
+import type { AgentOptions } from "./agent/options.ts";
 import type { PromptInput } from "./transcript/input.ts";
 
 /** What is asked of a model once: the options of an agent, and the prompt. */

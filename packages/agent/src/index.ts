@@ -1,16 +1,29 @@
-export * from "./agent.ts";
-export * from "./answer.ts";
+export * from "./agent/agent.ts";
+export * from "./agent/agent-run.ts";
+export * from "./agent/answer.ts";
+export {
+  type AgentListener,
+  type AgentOptions,
+  type AgentState,
+  type CompactOptions,
+  type ContinueOptions,
+  DEFAULT_LISTENER_TIMEOUT_MS,
+  DEFAULT_MAX_TURNS,
+  type PromptOptions,
+  type RunOptions,
+  type RunOverrides,
+} from "./agent/options.ts";
 export * from "./generate.ts";
-export { EventState, type EventView, keepIdentity } from "./agent-state.ts";
+export { EventState, type EventView, keepIdentity } from "./agent/state.ts";
 export type {
   AgentAsTool,
   AgentToolDetails,
   AgentToolOptions,
   AgentToolProgress,
   PromptSchema,
-} from "./as-tool.ts";
-export type { Handoff } from "./handoff.ts";
-export { explainEnd, lastText } from "./outcome.ts";
+} from "./agent/as-tool.ts";
+export type { Handoff } from "./agent/handoff.ts";
+export { explainEnd, lastText } from "./agent/outcome.ts";
 export * from "./context/breakdown.ts";
 export { SKIPPED_TEXT } from "./loop/tool-calls.ts";
 export { toResult } from "./loop/tool-execution.ts";
@@ -60,8 +73,8 @@ export {
   type WithheldCall,
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";
-export { ANSWER_TOOL, OutputError } from "./output.ts";
-export type { QueueChange, QueuedMessage, QueuedMessages } from "./queue.ts";
+export { ANSWER_TOOL, OutputError } from "./agent/output.ts";
+export type { QueueChange, QueuedMessage, QueuedMessages } from "./agent/queue.ts";
 export { InvalidTranscriptError } from "./loop/request.ts";
 export { type Attempt, type RetryPolicy, withRetry } from "./loop/retry.ts";
 export * from "./observe/tracing.ts";

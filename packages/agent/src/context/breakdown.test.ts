@@ -1,6 +1,6 @@
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { expect, it } from "vitest";
-import { Agent } from "../agent.ts";
+import { Agent } from "../agent/agent.ts";
 import { contextBreakdown } from "./breakdown.ts";
 import { tool } from "../testing/play.ts";
 

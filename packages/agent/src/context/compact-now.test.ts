@@ -1,7 +1,8 @@
 import { textOf } from "@gyre/ai";
 import { call, manualClock, say, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { Agent, type AgentOptions } from "../agent.ts";
+import { Agent } from "../agent/agent.ts";
+import type { AgentOptions } from "../agent/options.ts";
 import { LEFT_OUT_TEXT } from "./compaction.ts";
 import { later, never, Recorder, tool } from "../testing/play.ts";
 import type { AgentEvent } from "../contract/types.ts";

@@ -2,7 +2,7 @@ import { type Message, validateTranscript } from "@gyre/ai";
 import { call, say, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Agent } from "../agent.ts";
+import { Agent } from "../agent/agent.ts";
 import {
   applyCompaction,
   type CompactionPlan,

@@ -10,7 +10,7 @@ import {
 import fc from "fast-check";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it, vi } from "vitest";
-import { Agent } from "../agent.ts";
+import { Agent } from "../agent/agent.ts";
 import { applyCompaction, LEFT_OUT_TEXT, planCompaction } from "./compaction.ts";
 import type { Compaction, ContextConfig } from "../contract/compaction.ts";
 import { anAnswer } from "../testing/messages.ts";

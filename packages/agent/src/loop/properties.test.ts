@@ -14,7 +14,7 @@ import {
 } from "@gyre/ai/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Agent } from "../agent.ts";
+import { Agent } from "../agent/agent.ts";
 import { listCalls, isIncomplete } from "../transcript/history.ts";
 import { approval } from "../contract/middleware.ts";
 import { checkGrammar, checkPairs } from "../testing/grammar.ts";

@@ -8,7 +8,7 @@ import {
   scriptedModel,
 } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Agent } from "../agent.ts";
+import { Agent } from "../agent/agent.ts";
 import { SinkError } from "../run/emitter.ts";
 import { runAgentLoop } from "./loop.ts";
 import { later, never, Recorder, text, tool, user } from "../testing/play.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { MessageQueue } from "./queue.ts";
-import { user } from "./testing/play.ts";
+import { user } from "../testing/play.ts";
 
 it("R16: a message that comes back has the name that it went with, at the front", () => {
   const queue = new MessageQueue("steering", "one-at-a-time");

@@ -14,14 +14,15 @@ import {
 } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { Agent, type AgentOptions } from "./agent.ts";
-import type { PromptInput } from "./transcript/input.ts";
-import { approval } from "./contract/middleware.ts";
+import { Agent } from "./agent.ts";
+import type { AgentOptions } from "./options.ts";
+import type { PromptInput } from "../transcript/input.ts";
+import { approval } from "../contract/middleware.ts";
 import { ANSWER_TOOL, OutputError } from "./output.ts";
-import { checkGrammar, checkPairs } from "./testing/grammar.ts";
-import { freeze, later, never, Recorder, tool, user } from "./testing/play.ts";
-import { answer, asks, empty, injected, ran, renderMessage } from "./testing/render.ts";
-import type { AgentEndEvent, AgentEvent, AgentMessage, AgentTool } from "./contract/types.ts";
+import { checkGrammar, checkPairs } from "../testing/grammar.ts";
+import { freeze, later, never, Recorder, tool, user } from "../testing/play.ts";
+import { answer, asks, empty, injected, ran, renderMessage } from "../testing/render.ts";
+import type { AgentEndEvent, AgentEvent, AgentMessage, AgentTool } from "../contract/types.ts";
 
 interface Made {
   agent: Agent;

@@ -1,5 +1,5 @@
 import { textOf } from "@gyre/ai";
-import type { AgentEndEvent, PendingCall } from "./contract/types.ts";
+import type { AgentEndEvent, PendingCall } from "../contract/types.ts";
 
 /** How a run ended, with its answer. */
 export interface AgentEnd<T = undefined, Pending = PendingCall> extends AgentEndEvent<Pending> {

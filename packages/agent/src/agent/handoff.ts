@@ -1,6 +1,6 @@
 import { isRecord, type Model, type ModelName, nearNames, type ThinkingLevel } from "@gyre/ai";
-import type { AgentMessage, AgentTool } from "./contract/types.ts";
-import { isToolResult } from "./transcript/history.ts";
+import type { AgentMessage, AgentTool } from "../contract/types.ts";
+import { isToolResult } from "../transcript/history.ts";
 
 const PREFIX = "transfer_to_";
 

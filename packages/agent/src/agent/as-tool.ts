@@ -7,9 +7,9 @@ import type {
   AgentTool,
   AgentToolResult,
   ToolContext,
-} from "./contract/types.ts";
+} from "../contract/types.ts";
 import { OutputError } from "./output.ts";
-import type { PromptInput } from "./transcript/input.ts";
+import type { PromptInput } from "../transcript/input.ts";
 import { explainEnd, lastText } from "./outcome.ts";
 
 /** The arguments of an agent as a tool, unless it is given an `input`. */

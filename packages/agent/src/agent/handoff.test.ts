@@ -1,7 +1,7 @@
 import type { Model } from "@gyre/ai";
 import { call, callAll, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { Agent, type AgentOptions, approval, defineTool, type Handoff } from "./index.ts";
+import { Agent, type AgentOptions, approval, defineTool, type Handoff } from "../index.ts";
 
 const refund = defineTool({
   name: "refund",

@@ -11,9 +11,9 @@ import {
   type Middleware,
   OutputError,
   RunFailedError,
-} from "./index.ts";
-import { access } from "./model-access.ts";
-import { access as nodeAccess } from "./node/model-access.ts";
+} from "../index.ts";
+import { access } from "../model-access.ts";
+import { access as nodeAccess } from "../node/model-access.ts";
 
 const weather = defineTool({
   name: "weather",

@@ -1,6 +1,6 @@
 import { type AnySchema, type InferArguments, textOf, validateToolArguments } from "@gyre/ai";
-import { userMessage } from "./transcript/input.ts";
-import type { AgentEndEvent, AgentMessage, AgentTool } from "./contract/types.ts";
+import { userMessage } from "../transcript/input.ts";
+import type { AgentEndEvent, AgentMessage, AgentTool } from "../contract/types.ts";
 
 /** How often the model is asked again for an answer that fits. */
 export const MAX_OUTPUT_REPAIRS = 3;

@@ -1,6 +1,6 @@
 import { textOf } from "@gyre/ai";
-import type { AgentEndEvent, AgentMessage } from "./contract/types.ts";
-import { isAssistant } from "./transcript/history.ts";
+import type { AgentEndEvent, AgentMessage } from "../contract/types.ts";
+import { isAssistant } from "../transcript/history.ts";
 
 /**
  * Why an agent that works for another did not come to an end of its own, in a sentence for the

@@ -12,10 +12,11 @@ import {
   unfinished,
 } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { Agent, type AgentOptions } from "./agent.ts";
-import { checkGrammar, checkPairs } from "./testing/grammar.ts";
-import { Recorder, tool } from "./testing/play.ts";
-import { answer, injected } from "./testing/render.ts";
+import { Agent } from "./agent.ts";
+import type { AgentOptions } from "./options.ts";
+import { checkGrammar, checkPairs } from "../testing/grammar.ts";
+import { Recorder, tool } from "../testing/play.ts";
+import { answer, injected } from "../testing/render.ts";
 
 interface Made {
   agent: Agent;

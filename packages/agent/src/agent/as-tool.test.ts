@@ -26,7 +26,7 @@ import {
   type TelemetryContext,
   type TelemetrySpan,
   tracing,
-} from "./index.ts";
+} from "../index.ts";
 
 const priced: Model = { ...scriptedModelInfo, price: { input: 1_000_000, output: 1_000_000 } };
 

@@ -1,8 +1,8 @@
 import { addUsage, type ToolCall, type ToolResultMessage, type Usage } from "@gyre/ai";
-import type { Compaction } from "./contract/compaction.ts";
-import type { AgentEvent, AgentMessage, PendingCall } from "./contract/types.ts";
-import { ABORTED_TEXT } from "./loop/failed-message.ts";
-import { isAssistant, isToolResult, listCalls, withResult } from "./transcript/history.ts";
+import type { Compaction } from "../contract/compaction.ts";
+import type { AgentEvent, AgentMessage, PendingCall } from "../contract/types.ts";
+import { ABORTED_TEXT } from "../loop/failed-message.ts";
+import { isAssistant, isToolResult, listCalls, withResult } from "../transcript/history.ts";
 
 /** What `EventState` holds, as it was at one moment. */
 export interface EventView extends Readonly<

@@ -1,12 +1,13 @@
 import type { AssistantMessage } from "@gyre/ai";
 import { call, fail, say, scriptedModel } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { Agent, type AgentState } from "./agent.ts";
-import { EventState } from "./agent-state.ts";
-import { Suspend } from "./contract/middleware.ts";
-import type { AgentMessage } from "./contract/types.ts";
-import { asked, makeResult } from "./testing/messages.ts";
-import { tool, user } from "./testing/play.ts";
+import { Agent } from "./agent.ts";
+import type { AgentState } from "./options.ts";
+import { EventState } from "./state.ts";
+import { Suspend } from "../contract/middleware.ts";
+import type { AgentMessage } from "../contract/types.ts";
+import { asked, makeResult } from "../testing/messages.ts";
+import { tool, user } from "../testing/play.ts";
 
 /** The part of a state that events say. */
 function pickEventState(state: AgentState | EventState): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import type { AgentMessage, QueueMode, QueueName } from "./contract/types.ts";
+import type { AgentMessage, QueueMode, QueueName } from "../contract/types.ts";
 
 /** A message in a queue, with its id. */
 export interface QueuedMessage {
@@ -99,5 +99,74 @@ export class MessageQueue {
   #toItem(message: AgentMessage, id = `${this.#name}-${++this.#made}`): QueuedMessage {
     (this.#ids ??= new WeakMap()).set(message, id);
     return { id, message };
+  }
+}
+
+/** The two queues of an agent, and the runs that wait for a steering message. */
+export class Queues {
+  readonly #byName: Readonly<Record<QueueName, MessageQueue>>;
+  readonly #onChange: ((change: QueueChange) => void) | undefined;
+  /** Present while a run waits for a steering message. */
+  #wakes: Set<() => void> | undefined;
+
+  /** `onChange` is called when the application has changed a queue, not when a run has. */
+  constructor(
+    byName: Readonly<Record<QueueName, MessageQueue>>,
+    onChange: ((change: QueueChange) => void) | undefined,
+  ) {
+    this.#byName = byName;
+    this.#onChange = onChange;
+  }
+
+  get(queue: QueueName): MessageQueue {
+    return this.#byName[queue];
+  }
+
+  get isEmpty(): boolean {
+    return this.get("steering").length === 0 && this.get("followUp").length === 0;
+  }
+
+  push(queue: QueueName, message: AgentMessage): string {
+    const id = this.#report(queue, this.get(queue).push(message));
+    if (queue === "steering") for (const wake of [...(this.#wakes ?? [])]) wake();
+    return id;
+  }
+
+  edit(queue: QueueName, id: string, message: AgentMessage): boolean {
+    return this.#report(queue, this.get(queue).edit(id, message));
+  }
+
+  remove(queue: QueueName, id: string): AgentMessage | undefined {
+    return this.#report(queue, this.get(queue).remove(id), [id]);
+  }
+
+  move(queue: QueueName, id: string, place: number): boolean {
+    return this.#report(queue, this.get(queue).move(id, place));
+  }
+
+  clear(queue: QueueName): void {
+    const removed = this.get(queue).list();
+    this.get(queue).clear();
+    this.#report(
+      queue,
+      removed.length > 0,
+      removed.map(({ id }) => id),
+    );
+  }
+
+  /** Calls `wake` with each steering message, until the function that it returns is called. */
+  onSteering(wake: () => void): () => void {
+    const wakes = (this.#wakes ??= new Set());
+    wakes.add(wake);
+    return () => {
+      wakes.delete(wake);
+      if (wakes.size === 0) this.#wakes = undefined;
+    };
+  }
+
+  /** Reports a change, if there was one. */
+  #report<T>(queue: QueueName, change: T, removed: readonly string[] = []): T {
+    if (change) this.#onChange?.({ queue, messages: this.get(queue).list(), removed });
+    return change;
   }
 }
