@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
+import { someCases } from "../../support/cases.ts";
 import { behave, BEHAVIORS } from "./behaviors.ts";
 import floor from "./floor/peer.ts";
 import gyre from "./gyre/peer.ts";
@@ -206,11 +207,15 @@ const promises = PROMISED.flatMap(([name, ours, least]) => {
 });
 
 // Most of it is waiting, so all wait together.
-it.concurrent.each(promises)("%s, %s: %s", async (_who, _title, promised, peer, name) => {
-  const found = await behave(peer, name).catch(String);
-  // A heap is never twice the same.
-  expect(found.replace(/^-?[\d.]+ MB, (?:all|\d+) taken$/, "found out")).toBe(promised);
-});
+it.concurrent.each(someCases(6, promises))(
+  "%s, %s: %s",
+  { tags: ["long"] },
+  async (_who, _title, promised, peer, name) => {
+    const found = await behave(peer, name).catch(String);
+    // A heap is never twice the same.
+    expect(found.replace(/^-?[\d.]+ MB, (?:all|\d+) taken$/, "found out")).toBe(promised);
+  },
+);
 
 it("a behavior that there is not is named", async () => {
   await expect(behave(floor, "singing")).rejects.toThrow('There is no behavior "singing".');

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { countCases, pickSeed } from "../../../../tests/support/cases.ts";
 import { type HistoryWorld, historyWorld } from "../testing/history-world.ts";
 
-const CASES = countCases(6, 120, "GYRE_REWIND_CASES");
+const CASES = countCases(4, 40, "GYRE_REWIND_CASES");
 const seed = pickSeed();
 
 /** Numbers that a seed decides: below `n`. */

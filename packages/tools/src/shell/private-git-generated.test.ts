@@ -143,7 +143,7 @@ it(
   { tags: ["long", "bubblewrap"], timeout: 3_600_000 },
   async () => {
     const seed = pickSeed();
-    const count = countCases(6, 300, "GYRE_GIT_CONFIGS");
+    const count = countCases(4, 100, "GYRE_GIT_CONFIGS");
     console.log(`${count} sequences of git commands with GYRE_SEED=${seed}`);
     const next = createRandom(seed);
     const folder = realpathSync(await mkdtemp(join(tmpdir(), "gyre-git-configs-")));
