@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { withoutInherited } from "../process/inherited-handles.ts";
 import {
   newRunId,
   processInfo,
@@ -83,13 +84,15 @@ export class StdioTransport implements Transport {
       };
       let child: ChildProcess;
       try {
-        child = spawn(command, [...args], {
-          cwd,
-          env: { ...env, [RUN_VARIABLE]: runMark(id) },
-          detached: process.platform !== "win32",
-          stdio: ["pipe", "pipe", "pipe"],
-          windowsHide: true,
-        });
+        child = withoutInherited((further) =>
+          spawn(command, [...args], {
+            cwd,
+            env: { ...env, [RUN_VARIABLE]: runMark(id) },
+            detached: process.platform !== "win32",
+            stdio: ["pipe", "pipe", "pipe", ...further],
+            windowsHide: true,
+          }),
+        );
       } catch (error) {
         fail(error instanceof Error ? error : new Error(String(error)));
         return;

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findContainment } from "./containment.ts";
 import { reapLeftovers } from "./leftovers.ts";
 import { processInfo } from "./process-tree.ts";
 import { runProgram } from "./processes.ts";
@@ -18,6 +19,7 @@ import { countCases } from "../../../../tests/support/cases.ts";
  */
 
 const isLinux = process.platform === "linux";
+const { kind } = await findContainment();
 const OUTPUT_MB = countCases(16, 64, "GYRE_OUTPUT_MB");
 /** Stated. */
 const MAX_MORE_MB = 32;
@@ -36,6 +38,9 @@ beforeAll(async () => {
     entry,
     `export * from ${JSON.stringify(source("processes.ts"))};
      export * from ${JSON.stringify(source("../shell/jobs/job-table.ts"))};
+     export * from ${JSON.stringify(source("containment.ts"))};
+     export * from ${JSON.stringify(source("../sandbox/sandbox.ts"))};
+     export * from ${JSON.stringify(source("../mcp/stdio-transport.ts"))};
      export { systemClock as clock } from "@gyre/ai";`,
   );
   const bundle = await rolldown({
@@ -65,7 +70,9 @@ afterEach(async () => {
 function hostScript(script: string): string[] {
   const tools = JSON.stringify(join(built, "tools.mjs"));
   const prelude = `
-    const { runProgram, startProgram, JobTable, clock } = await import(${tools});
+    const {
+      runProgram, startProgram, JobTable, clock, containProcesses, findContainment, createSandbox, StdioTransport,
+    } = await import(${tools});
     const spoolFolder = ${JSON.stringify(folder)};
     const bash = (script) => ({
       argv: ["bash", "-c", script],
@@ -289,22 +296,80 @@ describe.runIf(isLinux)("memory", () => {
   );
 });
 
+/** What gyre's own parent may have left open: a file with a secret, and a folder outside. */
 describe.runIf(isLinux)("handles that the host was started with", () => {
-  it("are not handed on to programs", async () => {
-    const high = 40;
-    const script = `const { stdout } = await runProgram(bash("ls /proc/self/fd/${high}/; echo x > /proc/self/fd/${high}/made; echo done"), { spoolFolder, clock });
-      console.log(stdout.head);`;
+  const SECRET = 251;
+  const OUTSIDE = 400;
+  const LOOK = `find /proc/$$/fd -type l -not -name '[0-2]' -printf '%f %l\\n'
+    cat <&${SECRET}; ls /proc/self/fd/${OUTSIDE}/; echo x > /proc/self/fd/${OUTSIDE}/made; echo done`;
+  const ROOM = `const policy = { writable: [], readOnly: [], hidden: [], network: false };
+    const run = async (program) =>
+      console.log((await runProgram({ ...program, cwd: "/" }, { spoolFolder, clock })).stdout.head);`;
+
+  /** What a host writes that has a secret and a folder outside among its handles. */
+  async function runWithHandles(script: string): Promise<string> {
     await mkdir(join(folder, "outside"));
-    const outside = openSync(join(folder, "outside"), "r");
-    const stdio: (StdioNull | StdioPipe)[] = ["ignore", "pipe", "ignore"];
-    while (stdio.length < high) stdio.push("ignore");
-    const host = spawn(process.execPath, hostScript(script), { stdio: [...stdio, outside] });
+    await writeFile(join(folder, "outside", "precious"), "a secret\n");
+    const opened = [join(folder, "outside", "precious"), join(folder, "outside")].map((path) =>
+      openSync(path, "r"),
+    );
+    const stdio: (StdioNull | StdioPipe | number)[] = Array.from(
+      { length: OUTSIDE },
+      () => "ignore",
+    );
+    const [secret = 0, outside = 0] = opened;
+    stdio[1] = "pipe";
+    stdio[2] = "inherit";
+    stdio[SECRET] = secret;
+    stdio[OUTSIDE] = outside;
+    const host = spawn(process.execPath, hostScript(script), { stdio });
     hosts.push(host);
-    closeSync(outside);
+    for (const handle of opened) closeSync(handle);
     let output = "";
     host.stdout?.on("data", (piece: Buffer) => (output += piece.toString()));
     await once(host, "close");
-    expect(output).toContain("done");
-    expect(await readdir(join(folder, "outside"))).toEqual([]);
+    return output;
+  }
+
+  async function expectNothing(output: string): Promise<void> {
+    expect(output.trim().split("\n")).toEqual([
+      `${SECRET} /dev/null`,
+      `${OUTSIDE} /dev/null`,
+      "done",
+    ]);
+    expect(await readdir(join(folder, "outside"))).toEqual(["precious"]);
+  }
+
+  it("are not handed on to a command without a sandbox", async () => {
+    await expectNothing(await runWithHandles(`${ROOM} await run(bash(${JSON.stringify(LOOK)}));`));
+  });
+
+  it.runIf(kind === "namespace")("are not handed on to a command in a PID namespace", async () => {
+    const script = `${ROOM}
+      await run(containProcesses(bash(${JSON.stringify(LOOK)}), "true", await findContainment()));`;
+    await expectNothing(await runWithHandles(script));
+  });
+
+  it("are not handed on to a command in bubblewrap", { tags: "bubblewrap" }, async () => {
+    const script = `${ROOM}
+      await run((await createSandbox()).wrap({ ...bash(${JSON.stringify(LOOK)}), cwd: "/" }, policy));`;
+    await expectNothing(await runWithHandles(script));
+  });
+
+  it("are not handed on to an MCP server", async () => {
+    const look = `(${LOOK}) > seen; sed 's/.*/"&"/' seen; cat >/dev/null`;
+    const script = `
+      const heard = [];
+      const server = new StdioTransport({
+        command: "bash", args: ["-c", ${JSON.stringify(look)}], env: { PATH: process.env.PATH },
+        cwd: spoolFolder, onStderr: () => {}, parse: (value) => value,
+      });
+      const done = new Promise((resolve) => {
+        server.onmessage = (line) => { console.log(line); if (line === "done") resolve(); };
+      });
+      await server.start();
+      await done;
+      await server.close();`;
+    await expectNothing(await runWithHandles(script));
   });
 });

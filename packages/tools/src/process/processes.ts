@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { type Clock, systemClock } from "@gyre/ai";
 import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
+import { withoutInherited } from "./inherited-handles.ts";
 import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
 import { EXIT_BY_SIGTERM, limitArguments } from "./containment.ts";
 import { noteRun } from "./run-notes.ts";
@@ -17,12 +18,6 @@ const PIPE_GRACE_MS = 100;
 const PIPE_POLL_MS = 10;
 /** Pipes are closed even if something still comes. */
 const PIPE_LIMIT_MS = 2_000;
-
-/** Of standard input, output and error. */
-const STANDARD_HANDLES = 3;
-/** Among the flags of a handle in Linux's `/proc`: it is closed when a program starts. */
-const CLOSE_ON_EXEC = 0o2000000;
-const OCTAL = 8;
 
 type StreamName = "stdout" | "stderr";
 
@@ -211,23 +206,20 @@ function spawnChild(program: ProgramSpec, id: string, withInput: boolean): Promi
     if (file === undefined) throw new Error("There is no program to start: argv is empty.");
     const fail = (error: Error): void => reject(startError(program, error));
     let child: ChildProcess;
-    let nothing: number | undefined;
     try {
-      const inherited = inheritedHandles();
-      if (inherited.length > 0) nothing = openSync("/dev/null", "r");
-      child = spawn(file, args, {
-        cwd: program.cwd,
-        env: { ...program.env, [RUN_VARIABLE]: runMark(id) },
-        // A session of its own, and with it a group that can be ended as one.
-        detached: process.platform !== "win32",
-        stdio: [withInput ? "pipe" : "ignore", "pipe", "pipe", ...covered(inherited, nothing)],
-        windowsHide: true,
-      });
+      child = withoutInherited((further) =>
+        spawn(file, args, {
+          cwd: program.cwd,
+          env: { ...program.env, [RUN_VARIABLE]: runMark(id) },
+          // A session of its own, and with it a group that can be ended as one.
+          detached: process.platform !== "win32",
+          stdio: [withInput ? "pipe" : "ignore", "pipe", "pipe", ...further],
+          windowsHide: true,
+        }),
+      );
     } catch (error) {
       fail(error instanceof Error ? error : new Error(String(error)));
       return;
-    } finally {
-      if (nothing !== undefined) closeSync(nothing);
     }
     child.on("error", fail);
     const { pid, stdin, stdout, stderr } = child;
@@ -240,38 +232,6 @@ function spawnChild(program: ProgramSpec, id: string, withInput: boolean): Promi
     const start = processInfo(pid)?.start;
     resolve({ pid, start, stdin, stdout, stderr, exited });
   });
-}
-
-/**
- * Handles that the parent of this process left open, and that each program would get as
- * well: by a folder among them it would reach what its sandbox keeps from it. Those that
- * Node opens are closed by themselves. Known on Linux alone.
- */
-function inheritedHandles(): number[] {
-  if (process.platform !== "linux" || !existsSync("/proc/self/fdinfo")) return [];
-  return readdirSync("/proc/self/fd")
-    .map(Number)
-    .filter((handle) => handle >= STANDARD_HANDLES && isInherited(handle));
-}
-
-function isInherited(handle: number): boolean {
-  let info: string;
-  try {
-    info = readFileSync(`/proc/self/fdinfo/${handle}`, "utf8");
-  } catch {
-    // Closed since it was listed, as that of the list itself.
-    return false;
-  }
-  const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", OCTAL);
-  return (flags & CLOSE_ON_EXEC) === 0;
-}
-
-/** What a program gets from its fourth handle on: `nothing` in the place of those inherited. */
-function covered(inherited: readonly number[], nothing: number | undefined): (number | "ignore")[] {
-  const length = Math.max(STANDARD_HANDLES, ...inherited.map((handle) => handle + 1));
-  return Array.from({ length: length - STANDARD_HANDLES }, (_, index) =>
-    nothing !== undefined && inherited.includes(index + STANDARD_HANDLES) ? nothing : "ignore",
-  );
 }
 
 function startError(program: ProgramSpec, error: Error): Error {
