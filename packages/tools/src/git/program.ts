@@ -1,5 +1,6 @@
+import { lstatSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
 import {
   asEnvironment,
@@ -10,7 +11,7 @@ import {
   type Setting,
   splitNames,
 } from "./config.ts";
-import { findRepository, GitError, type RepositoryFolders } from "./repository.ts";
+import { findRepository, GitError, literal, type RepositoryFolders } from "./repository.ts";
 import { secretPlaces } from "../sandbox/places.ts";
 import { type CapturedOutput, type ProgramEnd, runProgram } from "../process/processes.ts";
 import type { SandboxPolicy } from "../sandbox/sandbox.ts";
@@ -68,14 +69,17 @@ export interface GitAnswer {
 }
 
 /**
- * git at work in the repository at the root of a workspace. Nothing that the repository
+ * git at work in the repository of a workspace. Nothing that the repository
  * brings along is run: no hooks, filters, drivers, helpers or monitors; nothing of the
  * machine's or the user's settings is read but who they are and what they ignore.
  */
 export class Git {
   readonly env: ToolEnv;
   readonly options: GitOptions;
-  readonly root: string;
+  /** The working tree: the workspace, or a folder around it. */
+  readonly tree: string;
+  /** Of the workspace in the working tree, with a `/` at its end; empty where they are the same. */
+  readonly prefix: string;
   /** Of this working tree. */
   readonly folder: string;
   /** Of the repository; the same, but for a linked worktree. */
@@ -90,7 +94,8 @@ export class Git {
   private constructor(found: Found, signal: AbortSignal | undefined) {
     this.env = found.env;
     this.options = found.options;
-    this.root = found.env.workspace.root;
+    this.tree = found.tree;
+    this.prefix = prefixOf(found.tree, found.env.workspace.root);
     this.folder = found.folder;
     this.commonFolder = found.commonFolder;
     this.config = new Map([...found.settings, ...found.config]);
@@ -98,7 +103,7 @@ export class Git {
     this.#variables = {
       ...baseVariables(found.env),
       GIT_DIR: found.folder,
-      GIT_WORK_TREE: found.env.workspace.root,
+      GIT_WORK_TREE: found.tree,
       ...asEnvironment([
         ...neutralSettings([...found.config.keys(), ...found.moduleKeys]),
         ...found.settings,
@@ -116,10 +121,10 @@ export class Git {
     const variables = {
       ...baseVariables(env),
       GIT_DIR: places.folder,
-      GIT_WORK_TREE: env.workspace.root,
+      GIT_WORK_TREE: places.tree,
       ...asEnvironment(neutralSettings([])),
     };
-    const policy = readPolicy([env.workspace.root, places.folder, places.commonFolder]);
+    const policy = readPolicy([places.tree, places.folder, places.commonFolder]);
     const ask = async (args: readonly string[], answers: readonly number[]): Promise<string> => {
       const run = { answers, ...(signal && { signal }) };
       const pieces: string[] = [];
@@ -127,9 +132,28 @@ export class Git {
       return pieces.join("");
     };
     const config = new Map(parseSettings(await ask(["config", "--null", "--list"], [0])));
-    const moduleKeys = await submoduleKeys(env, ask);
+    const moduleKeys = await submoduleKeys(places.tree, ask);
     const settings = await ownSettings(env, options, config, signal);
     return new Git({ env, options, ...places, config, moduleKeys, settings }, signal);
+  }
+
+  /**
+   * Pathspecs for these paths of the workspace and nothing else; without any, for all of it. What
+   * the repository has outside of the workspace is never meant.
+   */
+  pathspecs(paths: readonly string[]): string[] {
+    if (this.prefix === "") return paths.map(literal);
+    return (paths.length === 0 ? ["."] : paths).map((path) => literal(this.inTree(path)));
+  }
+
+  /** Pathspecs for all but these paths. */
+  excluding(paths: readonly string[]): string[] {
+    return paths.map((path) => `:(top,exclude,literal)${this.inTree(path)}`);
+  }
+
+  /** A path of the workspace, as the repository has it. */
+  inTree(path: string): string {
+    return path === "." ? this.prefix.slice(0, -1) || "." : `${this.prefix}${path}`;
   }
 
   /** Runs git with these arguments. Throws `GitError` on an exit code that is no answer. */
@@ -180,7 +204,7 @@ export class Git {
       ...(write ? {} : { GIT_OPTIONAL_LOCKS: "0" }),
       ...(network && networkVariables(push)),
     };
-    const places = [this.root, this.folder, this.commonFolder];
+    const places = [this.tree, this.folder, this.commonFolder];
     const policy: SandboxPolicy = {
       ...readPolicy(places),
       ...(write && {
@@ -364,12 +388,12 @@ function expandHome(key: string, value: string, env: ToolEnv): string {
 
 /** What `.gitmodules` sets, wherever git would look for it. */
 async function submoduleKeys(
-  env: ToolEnv,
+  tree: string,
   ask: (args: readonly string[], answers: readonly number[]) => Promise<string>,
 ): Promise<string[]> {
-  const { exists } = await env.workspace.resolve(".gitmodules", { keepLink: true });
-  const places = exists
-    ? [["--file", join(env.workspace.root, ".gitmodules")]]
+  const file = join(tree, ".gitmodules");
+  const places = lstatSync(file, { throwIfNoEntry: false })
+    ? [["--file", file]]
     : [
         ["--blob", ":.gitmodules"],
         ["--blob", "HEAD:.gitmodules"],
@@ -382,4 +406,9 @@ async function submoduleKeys(
     keys.push(...splitNames(listed));
   }
   return keys;
+}
+
+function prefixOf(tree: string, root: string): string {
+  const path = relative(tree, root);
+  return path === "" ? "" : `${path}/`;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import { commandLine, type GitArgs, MAX_GIT_CONTEXT, resolvePaths } from "./args.ts";
 import type { Git } from "./program.ts";
-import { checkedRef, GitError, literal } from "./repository.ts";
+import { checkedRef, GitError } from "./repository.ts";
 import { gitEntry } from "./entry.ts";
 import { findReadRule } from "../workspace/read-rules.ts";
 import { DIFF_FLAGS, headCommit, resolveRef } from "./targets.ts";
@@ -39,9 +39,9 @@ export async function status(git: Git, args: GitArgs): Promise<AgentToolResult> 
     "--untracked-files=all",
     "--ignore-submodules=dirty",
     "--",
-    ...paths.map(literal),
+    ...git.pathspecs(paths),
   ]);
-  const parsed = parseStatus(output);
+  const parsed = parseStatus(output, git.prefix);
   const doing = await underWay(git);
   return textResult(statusText(parsed, doing), { ...parsed, doing });
 }
@@ -75,18 +75,18 @@ export async function diff(git: Git, args: GitArgs): Promise<AgentToolResult> {
   const paths = await resolvePaths(git.env, args);
   const compared = [ref, to].filter((name) => name !== undefined).map(checkedRef);
   for (const name of compared) await requireCommit(git, name);
-  const which = [...(staged ? ["--cached"] : []), ...compared, "--", ...paths.map(literal)];
-  const forbidden = await findForbidden(git, ["diff", ...NAMES_ONLY, ...which]);
+  const which = [...(staged ? ["--cached"] : []), ...compared, "--", ...git.pathspecs(paths)];
+  const forbidden = await findForbidden(git, ["diff", ...namesOnly(git), ...which]);
   return shown(
     git,
     args,
     [
       "diff",
-      ...DIFF_FLAGS,
+      ...diffFlags(git),
       ...(stat ? ["--stat"] : []),
       ...(context === undefined ? [] : [`--unified=${Math.min(context, MAX_GIT_CONTEXT)}`]),
       ...which,
-      ...forbidden.map(excluding),
+      ...git.excluding(forbidden),
     ],
     forbidden,
   );
@@ -98,27 +98,41 @@ export async function show(git: Git, args: GitArgs): Promise<AgentToolResult> {
   if (others.length > 0) throw new GitError("git show takes one path at a time.");
   await requireCommit(git, ref);
   if (path !== undefined) {
-    return shown(git, args, ["cat-file", "-p", path === "." ? `${ref}^{tree}` : `${ref}:${path}`]);
+    const place = git.inTree(path);
+    return shown(git, args, [
+      "cat-file",
+      "-p",
+      place === "." ? `${ref}^{tree}` : `${ref}:${place}`,
+    ]);
   }
-  const forbidden = await findForbidden(git, ["show", "--format=", "-m", ...NAMES_ONLY, ref, "--"]);
+  const within = ["--", ...git.pathspecs([])];
+  const listing = ["show", "--format=", "-m", ...namesOnly(git), ref, ...within];
+  const forbidden = await findForbidden(git, listing);
   return shown(
     git,
     args,
     [
       "show",
-      ...DIFF_FLAGS,
+      ...diffFlags(git),
       "--no-show-signature",
       "--format=medium",
       args.stat ? "--stat" : "--patch",
       ref,
-      "--",
-      ...forbidden.map(excluding),
+      ...within,
+      ...git.excluding(forbidden),
     ],
     forbidden,
   );
 }
 
-const NAMES_ONLY = [...DIFF_FLAGS, "--name-only", "--no-renames", "-z"];
+/** Names are from the workspace, also where the repository is further up. */
+function diffFlags(git: Git): string[] {
+  return [...DIFF_FLAGS, ...(git.prefix === "" ? [] : ["--relative"])];
+}
+
+function namesOnly(git: Git): string[] {
+  return [...diffFlags(git), "--name-only", "--no-renames", "-z"];
+}
 
 /** Of the files that a command lists, those that rules forbid to read. */
 async function findForbidden(git: Git, command: readonly string[]): Promise<string[]> {
@@ -129,21 +143,17 @@ async function findForbidden(git: Git, command: readonly string[]): Promise<stri
   return [...new Set(names)].filter((name) => name !== "" && forbids(name)).sort();
 }
 
-/** A pathspec for all but this path. */
-function excluding(path: string): string {
-  return `:(top,exclude,literal)${path}`;
-}
-
 /**
- * Where rules forbid to read files, what is shown has to have the path that they name: the id of
- * a content, or of a folder inside, has none.
+ * Where rules forbid to read files, and where the repository has files outside of the workspace,
+ * what is shown has to have a path: the id of a content, or of a folder inside, has none.
  */
 async function requireCommit(git: Git, ref: string): Promise<void> {
-  if (!findReadRule(git.env.workspace, gitEntry.name)) return;
+  const hasRules = findReadRule(git.env.workspace, gitEntry.name) !== undefined;
+  if (!hasRules && git.prefix === "") return;
   for (const name of ref.split(/\.{2,3}/).filter((part) => part !== "")) {
     if ((await resolveRef(git, `${name}^{commit}`, [0, 1, 128])) !== undefined) continue;
     throw new GitError(
-      `${listedName(name)} is not a commit, and rules forbid to read some files: name a commit and a path.`,
+      `${listedName(name)} is not a commit, and ${hasRules ? "rules forbid to read some files" : "the repository has files outside of the workspace"}: name a commit and a path.`,
     );
   }
 }
@@ -218,7 +228,7 @@ export async function log(git: Git, args: GitArgs): Promise<AgentToolResult> {
     `--max-count=${range.count + 1}`,
     checkedRef(args.ref ?? "HEAD"),
     "--",
-    ...paths.map(literal),
+    ...git.pathspecs(paths),
   ]);
   return listed(git, args, logLines(output), range, "No commit fits.");
 }
@@ -291,7 +301,8 @@ export async function stashes(git: Git, args: GitArgs): Promise<AgentToolResult>
 /** What one stash holds. */
 export async function showStash(git: Git, args: GitArgs, ref: string): Promise<AgentToolResult> {
   await requireCommit(git, ref);
-  const forbidden = await findForbidden(git, ["diff", ...NAMES_ONLY, `${ref}^1`, ref, "--"]);
-  const command = ["diff", ...DIFF_FLAGS, `${ref}^1`, ref, "--", ...forbidden.map(excluding)];
+  const which = [`${ref}^1`, ref, "--", ...git.pathspecs([])];
+  const forbidden = await findForbidden(git, ["diff", ...namesOnly(git), ...which]);
+  const command = ["diff", ...diffFlags(git), ...which, ...git.excluding(forbidden)];
   return shown(git, args, command, forbidden);
 }

@@ -1,7 +1,8 @@
+import { lstatSync } from "node:fs";
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
-import { locateRepository } from "./locate.ts";
+import { locateRepository, type RepositoryPlace } from "./locate.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { listedName } from "../text/truncate.ts";
 
@@ -20,6 +21,8 @@ export class GitError extends Error {
 
 /** The folders of a repository. */
 export interface RepositoryFolders {
+  /** The working tree: the workspace, or a folder around it. */
+  tree: string;
   folder: string;
   commonFolder: string;
 }
@@ -45,8 +48,8 @@ const INNER_PLACES = [
 ];
 
 /**
- * The repository at the root of a workspace. Throws where there is none, and where a file
- * or link in it leads to a place that is neither in the workspace, nor among `allowed`, nor
+ * The repository of a workspace, at its root or further up. Throws where there is none, and where
+ * a file or link in it leads to a place that is neither in the workspace, nor among `allowed`, nor
  * points back to this working tree as that of a linked worktree does.
  */
 export async function findRepository(
@@ -55,13 +58,9 @@ export async function findRepository(
 ): Promise<RepositoryFolders> {
   const { workspace } = env;
   const at = await workspace.resolve(".git");
-  if (!at.exists) {
-    throw new GitError(
-      `There is no git repository at ${workspace.root}. One that is further up is not used by this tool: run git with shell.`,
-    );
-  }
-  const { kind } = await workspace.stat(".git");
   const located = locateRepository(workspace.root);
+  if (!at.exists) return checkOuter(workspace.root, located);
+  const { kind } = await workspace.stat(".git");
   const usable = [...allowed, ...(located ? [located.folder, located.commonFolder] : [])];
   let folder = at.absolute;
   if (kind === "file") {
@@ -80,7 +79,22 @@ export async function findRepository(
     const path = relative(workspace.root, place);
     for (const inner of INNER_PLACES) await workspace.resolve(join(path, inner));
   }
-  return { folder, commonFolder };
+  return { tree: workspace.root, folder, commonFolder };
+}
+
+/** A repository further up is used where git itself would use it: its owner is the user. */
+function checkOuter(root: string, located: RepositoryPlace | undefined): RepositoryFolders {
+  if (!located) throw new GitError(`There is no git repository at ${root} or further up.`);
+  const owner = process.geteuid?.();
+  const isForeign = [located.tree, located.folder, located.commonFolder].some(
+    (place) => owner !== undefined && lstatSync(place).uid !== owner,
+  );
+  if (isForeign) {
+    throw new GitError(
+      `The git repository at ${located.tree}, further up than the workspace, belongs to another user and is not used.`,
+    );
+  }
+  return located;
 }
 
 async function readCommonFolder(folder: string): Promise<string | undefined> {

@@ -6,8 +6,11 @@ import { counted } from "../text/text.ts";
 import { commandLine, type GitArgs, resolvePaths } from "./args.ts";
 import { Git, type GitOptions } from "./program.ts";
 import { blame, diff, log, show, status } from "./read.ts";
+import { findRepository, GitError } from "./repository.ts";
 import { changedFiles, pushTarget } from "./targets.ts";
 import { add, branch, checkout, clean, commit, push, reset, stash } from "./write.ts";
+
+const READ_ACTIONS: readonly GitArgs["action"][] = ["status", "diff", "log", "blame", "show"];
 
 /** Paths that a person is shown before they approve; the others are counted. */
 const MAX_TARGETS = 200;
@@ -19,6 +22,7 @@ export async function runGit(
   args: GitArgs,
   signal: AbortSignal,
 ): Promise<AgentToolResult> {
+  await refuseChangeAbove(env, options, args);
   const git = await Git.open(env, options, signal);
   switch (args.action) {
     case "status":
@@ -56,6 +60,7 @@ export async function describeAccess(
   options: GitOptions,
   args: GitArgs,
 ): Promise<Access> {
+  await refuseChangeAbove(env, options, args);
   const paths = await resolvePaths(env, args);
   const summary = sanitize(commandLine(args, paths), { keepNewlines: false, exact: true });
   const targets = paths.length > 0 ? paths : ["."];
@@ -106,6 +111,21 @@ export async function describeAccess(
       };
     }
   }
+}
+
+/**
+ * What changes a repository further up than the workspace changes files or an index outside of
+ * it, which are not the workspace's.
+ */
+async function refuseChangeAbove(env: ToolEnv, options: GitOptions, args: GitArgs): Promise<void> {
+  if (READ_ACTIONS.includes(args.action)) return;
+  if (args.action === "branch" && args.name === undefined) return;
+  if (args.action === "stash" && isReading(args)) return;
+  const { tree } = await findRepository(env, options.repositories ?? []);
+  if (tree === env.workspace.root) return;
+  throw new GitError(
+    `The workspace is a folder of the repository at ${tree}, and this tool only reads there: run git ${args.action} with shell.`,
+  );
 }
 
 function isReading({ operation = "list" }: GitArgs): boolean {

@@ -24,8 +24,12 @@ export interface Status {
   untracked: string[];
 }
 
-/** Takes apart what `status --porcelain=v2 --branch -z` gives. */
-export function parseStatus(output: string): Status {
+/**
+ * Takes apart what `status --porcelain=v2 --branch -z` gives. Names are those below `prefix`,
+ * without it.
+ */
+export function parseStatus(output: string, prefix = ""): Status {
+  const nameOf = (path: string): string => listedName(path.slice(prefix.length));
   const status: Status = {
     ahead: 0,
     behind: 0,
@@ -38,18 +42,19 @@ export function parseStatus(output: string): Status {
   for (let index = 0; index < entries.length; index++) {
     const entry = entries[index] ?? "";
     if (entry.startsWith("# ")) takeHeader(status, entry);
-    else if (entry.startsWith("? ")) status.untracked.push(listedName(entry.slice(2)));
+    else if (entry.startsWith("? ")) status.untracked.push(nameOf(entry.slice(2)));
     else if (entry.startsWith("u ")) {
       const { state, path } = splitEntry(entry, FIELDS_OF_CONFLICT);
-      status.conflicts.push(`${state} ${listedName(path)}`);
+      status.conflicts.push(`${state} ${nameOf(path)}`);
     } else if (entry.startsWith("1 ")) {
       const { state, path } = splitEntry(entry, FIELDS_OF_CHANGE);
-      takeChange(status, state, listedName(path));
+      takeChange(status, state, nameOf(path));
     } else if (entry.startsWith("2 ")) {
       const { state, path } = splitEntry(entry, FIELDS_OF_RENAME);
       // The name before comes as an entry of its own.
       const before = entries[++index] ?? "";
-      takeChange(status, state, `${listedName(before)} -> ${listedName(path)}`);
+      const from = before.startsWith(prefix) ? nameOf(before) : "(outside of the workspace)";
+      takeChange(status, state, `${from} -> ${nameOf(path)}`);
     }
   }
   return status;

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -648,10 +649,10 @@ describe("git", () => {
   });
 
   describe("where the repository is", () => {
-    it("says where there is none, and does not look further up", async () => {
-      await expect(call({ action: "status" })).rejects.toThrow(/There is no git repository at/);
-      execFileSync("git", ["init", "--quiet", base]);
-      await expect(call({ action: "status" })).rejects.toThrow(/There is no git repository at/);
+    it("says where there is none", async () => {
+      await expect(call({ action: "status" })).rejects.toThrow(
+        /There is no git repository at .*work or further up\./,
+      );
     });
 
     it("does not follow a file or link that leads out, unless that was allowed", async () => {
@@ -720,6 +721,150 @@ describe("git", () => {
       await call({ action: "reset", mode: "hard" });
       expect(readdirSync(outside)).toEqual(["precious"]);
       expect(read("a.txt")).toBe("one\ntwo\n");
+    });
+  });
+
+  describe("in a folder of a repository", () => {
+    const SECRET = "outside-secret";
+
+    /** A repository around the workspace with four commits, the last one a merge, and a stash. */
+    function outerRepository(): void {
+      const outside = (text: string): void => writeFileSync(join(base, "outside.txt"), text);
+      git("-C", base, "init", "--quiet", "--initial-branch=main");
+      writeFileSync(join(base, ".gitignore"), "/home\n/spool\nignored\n");
+      outside(`${SECRET} 1\n`);
+      write("a.txt", "one\n");
+      write("in/b.txt", "b\n");
+      git("-C", base, "add", ".");
+      git("commit", "--quiet", "-m", "First");
+      git("checkout", "--quiet", "-b", "side");
+      outside(`${SECRET} side\n`);
+      write("a.txt", "side\n");
+      git("commit", "--quiet", "-am", "Side");
+      git("checkout", "--quiet", "main");
+      outside(`${SECRET} 2\n`);
+      git("commit", "--quiet", "-am", "Of the outside alone");
+      write("a.txt", "main\n");
+      git("commit", "--quiet", "-am", "Main");
+      expect(() => git("merge", "side")).toThrow(/failed/);
+      outside(`${SECRET} merged\n`);
+      write("a.txt", "merged\n");
+      git("commit", "--quiet", "-am", "Merge");
+      outside(`${SECRET} stashed\n`);
+      write("a.txt", "stashed\n");
+      git("stash", "--quiet");
+      outside(`${SECRET} 3\n`);
+      writeFileSync(join(base, "loose.txt"), `${SECRET}\n`);
+      write("a.txt", "changed\n");
+      write("new.txt", "new\n");
+      write("ignored", "x\n");
+    }
+
+    it("shows the workspace and nothing else", async () => {
+      outerRepository();
+      const cases: [Record<string, unknown>, RegExp][] = [
+        [{ action: "status" }, /:\n {2}M a\.txt\nUntracked \(1\):\n {2}new\.txt$/],
+        [{ action: "status", paths: ["new.txt"] }, /:\n {2}new\.txt$/],
+        [{ action: "diff" }, /a\/a\.txt b\/a\.txt\n[^]*\+changed/],
+        [{ action: "diff", ref: "HEAD~1", to: "HEAD" }, /a\/a\.txt[^]*\+merged/],
+        [{ action: "diff", ref: "HEAD~3", stat: true }, /^[^/]* a\.txt \|/],
+        [{ action: "log" }, /Merge\n[^]*Main\n[^]*First/],
+        [{ action: "log", paths: ["in"] }, /First/],
+        [{ action: "blame", paths: ["a.txt"], ref: "HEAD" }, /1: merged/],
+        [{ action: "show", ref: "HEAD~1" }, /Main\n[^]*a\/a\.txt b\/a\.txt[^]*\+main/],
+        [{ action: "show" }, /Merge\n[^]*\+\+merged/],
+        [{ action: "show", ref: "HEAD~3..HEAD" }, /Main/],
+        [{ action: "show", paths: ["a.txt"] }, /^merged$/m],
+        [{ action: "show", paths: ["."] }, /a\.txt\n[^]*in$/m],
+        [{ action: "branch" }, /\* main/],
+        [{ action: "stash" }, /stash@\{0\}/],
+        [{ action: "stash", operation: "show" }, /a\/a\.txt[^]*\+stashed/],
+      ];
+      for (const [args, words] of cases) {
+        const text = await call(args);
+        expect(text).toMatch(words);
+        expect(text).not.toMatch(/outside|loose|ignored/);
+      }
+    });
+
+    it("shows nothing of a commit that changes nothing in the workspace", async () => {
+      outerRepository();
+      expect(await call({ action: "show", ref: "HEAD~2" })).toBe("Nothing to show.");
+    });
+
+    it("shows no content or folder by its id alone", async () => {
+      outerRepository();
+      const blob = git("rev-parse", "HEAD:outside.txt");
+      const other = git("rev-parse", "HEAD~1:outside.txt");
+      const folder = git("rev-parse", "HEAD^{tree}");
+      for (const args of [
+        { action: "show", ref: blob },
+        { action: "show", ref: folder },
+        { action: "show", ref: "HEAD^{tree}" },
+        { action: "show", ref: folder, paths: ["a.txt"] },
+        { action: "diff", ref: other, to: blob },
+        { action: "diff", ref: `${other}..${blob}` },
+      ]) {
+        await expect(call(args)).rejects.toThrow(/is not a commit, and the repository has files/);
+      }
+      for (const path of ["../outside.txt", join(base, "outside.txt")]) {
+        await expect(call({ action: "show", paths: [path] })).rejects.toThrow(/outside/);
+        await expect(call({ action: "blame", paths: [path] })).rejects.toThrow(/outside/);
+      }
+    });
+
+    it("names no file that came from outside", async () => {
+      outerRepository();
+      git("mv", "../outside.txt", "moved.txt");
+      for (const args of [{ action: "status" }, { action: "diff", staged: true, stat: true }]) {
+        const text = await call(args);
+        expect(text).toContain("moved.txt");
+        expect(text).not.toMatch(/outside\.txt/);
+      }
+    });
+
+    it("changes nothing, and is not asked about what would", async () => {
+      outerRepository();
+      const before = [tree(base), git("for-each-ref"), git("status", "--porcelain")];
+      for (const args of [
+        { action: "add", all: true },
+        { action: "commit", message: "x" },
+        { action: "branch", name: "x" },
+        { action: "checkout", paths: ["a.txt"] },
+        { action: "reset", mode: "hard" },
+        { action: "clean" },
+        { action: "push" },
+        { action: "stash", operation: "pop" },
+      ]) {
+        for (const attempt of [access, call]) {
+          await expect(attempt(args)).rejects.toThrow(/only reads there: run git \w+ with shell\./);
+        }
+      }
+      expect([tree(base), git("for-each-ref"), git("status", "--porcelain")]).toEqual(before);
+    });
+
+    it("works in a folder of a linked worktree", async () => {
+      outerRepository();
+      git("worktree", "add", "--quiet", join(base, "linked"));
+      const linked = await openWorkspace(join(base, "linked", "work"));
+      env = { ...env, workspace: linked };
+      writeFileSync(join(base, "linked", "work", "a.txt"), "of the worktree\n");
+      expect(await call({ action: "status" })).toMatch(/On branch linked[^]*M a\.txt$/);
+      expect(await call({ action: "diff" })).toContain("+of the worktree");
+      await linked.close();
+    });
+
+    it.runIf(process.geteuid?.() === 0)("does not use a repository of another user", async () => {
+      outerRepository();
+      chownSync(join(base, ".git"), 65_534, 65_534);
+      await expect(call({ action: "status" })).rejects.toThrow(/belongs to another user/);
+    });
+
+    it("works inside of the sandbox", { tags: "bubblewrap" }, async () => {
+      env = { ...env, sandbox: () => createSandbox() };
+      outerRepository();
+      expect(await call({ action: "status" })).toMatch(/M a\.txt\nUntracked \(1\):\n  new\.txt$/);
+      expect(await call({ action: "diff" })).toMatch(/\+changed$/m);
     });
   });
 

@@ -110,6 +110,37 @@ describe("a rule that forbids reading a file", () => {
     expect(stashed).toContain("[Left out, because rules forbid to read them: .env.]");
   });
 
+  it("holds in a folder of a repository, by the paths of the workspace", async () => {
+    await tools.close();
+    write(".env", `KEY=${SECRET} 2\n`);
+    for (const name of ["config/secret.txt", "config/a.txt", "config/.Env.local"]) {
+      write(name, `${SECRET} 2\n`);
+    }
+    git("add", ".");
+    git("commit", "-qm", "three");
+    git("mv", "config/.Env.local", "config/secret.local");
+    write("config/secret.local", `${SECRET} 3\n`);
+    root = join(root, "config");
+    tools = await openToolset({ root, sandbox: "none", stateFolder: join(base, "state") });
+    write("a.txt", "plain four\n");
+    for (const args of [
+      { action: "diff", ref: "HEAD~1", to: "HEAD" },
+      { action: "show", ref: "HEAD" },
+    ]) {
+      const text = await attempt("git", args);
+      expect(text).toContain("diff --git a/a.txt b/a.txt");
+      expect(text).toContain("[Left out, because rules forbid to read them: .Env.local.]");
+      expect(text).not.toContain("a/.Env.local");
+      expect(text).not.toContain("config/");
+    }
+    expect(await attempt("git", { action: "diff" })).toContain("+plain four");
+    for (const paths of [[".Env.local"], ["./.Env.local"]]) {
+      const text = await attempt("git", { action: "show", paths });
+      expect(text).toContain('"read(**/.env*)" forbids it');
+    }
+    expect(await attempt("git", { action: "show", paths: ["../.env"] })).not.toContain(SECRET);
+  });
+
   it("holds for contents and folders that are named by their ids", async () => {
     const blob = git("rev-parse", "HEAD:config/secret.txt");
     const tree = git("rev-parse", "HEAD:config");
