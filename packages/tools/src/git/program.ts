@@ -95,7 +95,7 @@ export class Git {
     this.env = found.env;
     this.options = found.options;
     this.tree = found.tree;
-    this.prefix = prefixOf(found.tree, found.env.workspace.root);
+    this.prefix = computePrefix(found.tree, found.env.workspace.root);
     this.folder = found.folder;
     this.commonFolder = found.commonFolder;
     this.config = new Map([...found.settings, ...found.config]);
@@ -408,7 +408,7 @@ async function submoduleKeys(
   return keys;
 }
 
-function prefixOf(tree: string, root: string): string {
+function computePrefix(tree: string, root: string): string {
   const path = relative(tree, root);
   return path === "" ? "" : `${path}/`;
 }

@@ -29,7 +29,7 @@ export interface Status {
  * without it.
  */
 export function parseStatus(output: string, prefix = ""): Status {
-  const nameOf = (path: string): string => listedName(path.slice(prefix.length));
+  const formatName = (path: string): string => listedName(path.slice(prefix.length));
   const status: Status = {
     ahead: 0,
     behind: 0,
@@ -42,19 +42,19 @@ export function parseStatus(output: string, prefix = ""): Status {
   for (let index = 0; index < entries.length; index++) {
     const entry = entries[index] ?? "";
     if (entry.startsWith("# ")) takeHeader(status, entry);
-    else if (entry.startsWith("? ")) status.untracked.push(nameOf(entry.slice(2)));
+    else if (entry.startsWith("? ")) status.untracked.push(formatName(entry.slice(2)));
     else if (entry.startsWith("u ")) {
       const { state, path } = splitEntry(entry, FIELDS_OF_CONFLICT);
-      status.conflicts.push(`${state} ${nameOf(path)}`);
+      status.conflicts.push(`${state} ${formatName(path)}`);
     } else if (entry.startsWith("1 ")) {
       const { state, path } = splitEntry(entry, FIELDS_OF_CHANGE);
-      takeChange(status, state, nameOf(path));
+      takeChange(status, state, formatName(path));
     } else if (entry.startsWith("2 ")) {
       const { state, path } = splitEntry(entry, FIELDS_OF_RENAME);
       // The name before comes as an entry of its own.
       const before = entries[++index] ?? "";
-      const from = before.startsWith(prefix) ? nameOf(before) : "(outside of the workspace)";
-      takeChange(status, state, `${from} -> ${nameOf(path)}`);
+      const from = before.startsWith(prefix) ? formatName(before) : "(outside of the workspace)";
+      takeChange(status, state, `${from} -> ${formatName(path)}`);
     }
   }
   return status;
