@@ -132,9 +132,7 @@ export class FileScan {
 }
 
 function listFiles(kept: WalkedFolder["kept"]): string[] {
-  return kept.flatMap(({ entry: { name, kind } }) =>
-    kind === "file" || kind === "link" ? [name] : [],
-  );
+  return kept.flatMap(({ name, kind }) => (kind === "file" || kind === "link" ? [name] : []));
 }
 
 function formatPrefix(folder: string): string {

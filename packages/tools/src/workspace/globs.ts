@@ -3,6 +3,8 @@ import { counted } from "../text/text.ts";
 import { withTimeLimit } from "../text/time-limit.ts";
 
 export const MAX_GLOB_CHARS = 1000;
+/** What the matches of a bundle may take without a limit of their time, in steps of backtracking. */
+const MAX_QUICK_STEPS = 1e7;
 
 /** A glob pattern, ready for use. */
 export interface Glob {
@@ -44,9 +46,20 @@ export function parseGlob(pattern: string, root: string): Glob {
   return {
     base: anchored ? fixedFolders(plain) : "",
     foldersOnly,
-    filter: (paths) =>
-      withTimeLimit(`The pattern "${pattern}"`, () => paths.map((path) => matches(subject(path)))),
+    filter(paths) {
+      const subjects = paths.map(subject);
+      const match = (): boolean[] => subjects.map((each) => matches(each));
+      return isQuick(plain, subjects) ? match() : withTimeLimit(`The pattern "${pattern}"`, match);
+    },
   };
+}
+
+/** Whether no match can take long: a limit of time costs a thread, which a busy machine starts late. */
+function isQuick(pattern: string, subjects: readonly string[]): boolean {
+  if (/[{}()]/.test(pattern)) return false;
+  const wildcards = pattern.match(/\*+/g)?.length ?? 0;
+  const longest = subjects.reduce((most, { length }) => Math.max(most, length), 0);
+  return subjects.length * longest ** wildcards <= MAX_QUICK_STEPS;
 }
 
 function fixedFolders(pattern: string): string {

@@ -13,6 +13,8 @@ const EXCLUDE_FILE = ".git/info/exclude";
 /** A longer one is not read. */
 export const MAX_IGNORE_FILE_BYTES: number = 1024 * 1024;
 
+/** Paths come from us, clean; the check would stumble over a file named "...". */
+const MATCHING = { ignorecase: false, allowRelativePaths: true };
 /** What a match may take without a limit of its time, in steps of backtracking. */
 const MAX_QUICK_STEPS = 1e7;
 
@@ -21,6 +23,8 @@ interface Rules {
   /** The folder, from the workspace; "" is the workspace. */
   folder: string;
   matcher: Ignore;
+  /** By names alone: what it does not match no rule matches. Absent where that cannot be said. */
+  names: Ignore | undefined;
   /** The most that one of them has. */
   wildcards: number;
 }
@@ -32,8 +36,7 @@ export type IgnoreRules = readonly Rules[];
 const NO_RULES: IgnoreRules = [];
 
 /** What is left of a folder. `rules` are those for the inside of a folder. */
-export interface KeptEntry {
-  entry: Entry;
+export interface KeptEntry extends Entry {
   /** From the workspace. */
   path: string;
   rules: IgnoreRules;
@@ -139,10 +142,27 @@ async function readTexts(
 
 function addRules(folder: string, rules: IgnoreRules, texts: readonly string[]): IgnoreRules {
   if (texts.length === 0) return rules;
-  // Paths come from us, clean; the check would stumble over a file named "...".
-  const matcher = ignore({ ignorecase: false, allowRelativePaths: true });
+  const matcher = ignore(MATCHING);
   for (const text of texts) matcher.add(text);
-  return [...rules, { folder, matcher, wildcards: Math.max(...texts.map(countWildcards)) }];
+  const wildcards = Math.max(...texts.map(countWildcards));
+  return [...rules, { folder, matcher, names: createNameMatcher(texts), wildcards }];
+}
+
+/**
+ * Matches the last name of each rule, whether it ignores or takes back: most names in a workspace
+ * are those of no rule, and a name comes again in many folders, a path does not.
+ */
+function createNameMatcher(texts: readonly string[]): Ignore | undefined {
+  const names = ignore(MATCHING);
+  for (const line of texts.flatMap((text) => text.split(/\r?\n/))) {
+    const rule = line.trimEnd();
+    if (rule === "" || rule.startsWith("#")) continue;
+    const name = /[^/]+(?=\/*$)/.exec(rule.replace(/^!/, ""))?.[0];
+    // A slash in a set is none, and what is escaped is read by the matcher alone.
+    if (name === undefined || /[[\]\\]/.test(rule) || /^[#!\s]/.test(name)) return undefined;
+    names.add(name.replace(/\*+/g, "*"));
+  }
+  return names;
 }
 
 /** The most wildcards that one line has: each multiplies the time that a match can take. */
@@ -169,11 +189,11 @@ export function keptEntries(
 ): KeptEntry[] {
   const judge = (): KeptEntry[] => {
     const kept: KeptEntry[] = [];
-    for (const entry of entries) {
-      if (entry.name === ".git") continue;
-      const path = pathIn(folder, entry.name);
-      const inner = rulesFor(path, entry.kind === "folder", rules);
-      if (inner) kept.push({ entry, path, rules: inner });
+    for (const { name, kind } of entries) {
+      if (name === ".git") continue;
+      const path = pathIn(folder, name);
+      const inner = rulesFor(path, kind === "folder", rules);
+      if (inner) kept.push({ name, kind, path, rules: inner });
     }
     return kept;
   };
@@ -192,8 +212,9 @@ function isQuick(folder: string, entries: readonly Entry[], rules: IgnoreRules):
 /** The rules for the inside of what is at `path`; none where it is left out. */
 function rulesFor(path: string, isFolder: boolean, rules: IgnoreRules): IgnoreRules | undefined {
   for (let index = rules.length - 1; index >= 0; index -= 1) {
-    const { folder, matcher } = rules[index] ?? {};
+    const { folder, matcher, names } = rules[index] ?? {};
     if (folder === undefined || !matcher) continue;
+    if (names && !names.test(path.slice(path.lastIndexOf("/") + 1)).ignored) continue;
     const relative = folder === "" ? path : path.slice(folder.length + 1);
     const verdict = matcher.test(isFolder ? `${relative}/` : relative);
     if (verdict.ignored) return undefined;

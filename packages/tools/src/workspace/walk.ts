@@ -11,7 +11,7 @@ import type { Entry, Workspace } from "./types.ts";
 
 /** A walk ends after so many entries: it says so, and a narrower one is asked for. */
 export const MAX_WALK_ENTRIES = 200_000;
-/** Entries that are given at a time. */
+/** Entries that are given at a time: callers match their paths together. */
 const BATCH_ENTRIES = 1_000;
 
 /** Something beneath a folder, as `walkFiles` gives it. */
@@ -83,15 +83,14 @@ async function* walkEntries(tour: Tour, start: string): AsyncGenerator<readonly 
       stack.pop();
       continue;
     }
-    const { entry, path, rules } = next;
-    batch.push({ path, kind: entry.kind });
+    batch.push(next);
     if (batch.length >= BATCH_ENTRIES) {
       yield batch;
       batch = [];
     }
-    if (entry.kind !== "folder") continue;
+    if (next.kind !== "folder") continue;
     if (tour.slices.isDue) await tour.slices.pause();
-    const inside = tour.enter(path, rules);
+    const inside = tour.enter(next.path, next.rules);
     enter(inside instanceof Promise ? await inside : inside);
   }
   if (batch.length > 0) yield batch;
@@ -175,5 +174,5 @@ class Tour {
 }
 
 function findInside(kept: readonly KeptEntry[]): Inside {
-  return { kept, folders: kept.filter(({ entry }) => entry.kind === "folder").reverse() };
+  return { kept, folders: kept.filter(({ kind }) => kind === "folder").reverse() };
 }

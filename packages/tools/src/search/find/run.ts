@@ -1,5 +1,4 @@
 import { lstatSync } from "node:fs";
-import { join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
 import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import {
@@ -17,8 +16,6 @@ import { MAX_WALK_ENTRIES, walk, type WalkedEntry } from "../../workspace/walk.t
 import { Slices } from "../../workspace/slices.ts";
 import { PathError } from "../../workspace/workspace.ts";
 
-/** Paths are matched in bundles: each costs a little by itself. */
-const BUNDLE_PATHS = 1000;
 const NS_PER_MS = 1e6;
 
 /** Looks for what matches and answers as the tool does. */
@@ -35,8 +32,8 @@ export async function findFiles(
   const { files, folders, stopped } = await search(env, glob, path, maxEntries, signal);
   const wanted = glob.foldersOnly || files.length === 0 ? folders : files;
   const found = wanted.length;
-  const sorted = await newestFirst(env, wanted, signal);
-  const shown = linesWithin(sorted.slice(0, limit), limitPage(env, FIND_MAX_BYTES));
+  const newest = await findNewest(env, wanted, limit, signal);
+  const shown = linesWithin(newest, limitPage(env, FIND_MAX_BYTES));
   const notes: string[] = [];
   if (shown.length < found) {
     const more = shown.length === limit && limit < FIND_MAX_LIMIT ? ", or a larger limit," : "";
@@ -86,53 +83,52 @@ async function search(
   const { path: start } = await env.workspace.resolve(named || ".");
   // Throws for a folder that is missing, with near names, and a file that is given as folder.
   await env.workspace.list(named || ".");
-  let bundle: WalkedEntry[] = [];
-  const flush = (): void => {
+  const walked = walk(env.workspace, start, { signal, maxEntries });
+  for await (const entries of walked) {
     // Links on the way to the base were followed; the pattern speaks of the way as written.
-    const paths = bundle.map(({ path }) =>
+    const paths = entries.map(({ path }) =>
       pathIn(glob.base, start === "" ? path : path.slice(start.length + 1)),
     );
     glob.filter(paths).forEach((matches, index) => {
-      const entry = bundle[index];
+      const entry = entries[index];
       if (!matches || !entry) return;
       (entry.kind === "folder" ? found.folders : found.files).push(entry);
     });
-    bundle = [];
-  };
-  const walked = walk(env.workspace, start, { signal, maxEntries });
-  for await (const entries of walked) {
-    for (const entry of entries) bundle.push(entry);
-    if (bundle.length >= BUNDLE_PATHS) flush();
   }
-  flush();
   found.stopped = walked.stopped;
   return found;
 }
 
-async function newestFirst(
+/** The newest of them, the newest first, as they are listed. */
+async function findNewest(
   env: ToolEnv,
   entries: readonly WalkedEntry[],
+  limit: number,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const dated: { path: string; time: number }[] = [];
+  const dated = entries.slice(0, FIND_MAX_DATED);
+  const times = new Float64Array(dated.length);
   const slices = new Slices();
-  for (const entry of entries.slice(0, FIND_MAX_DATED)) {
-    const path = entry.kind === "folder" ? `${entry.path}/` : entry.path;
-    const isLink = entry.kind === "link";
-    dated.push({ path, time: isLink ? await targetTime(env, path) : ownTime(env, path) });
+  for (const [index, { path, kind }] of dated.entries()) {
+    times[index] = kind === "link" ? await targetTime(env, path) : ownTime(env, path);
     if (!slices.isDue) continue;
     await slices.pause();
     signal.throwIfAborted();
   }
+  const least = times.toSorted().at(-limit) ?? 0;
+  const newest = dated.flatMap(({ path, kind }, index) => {
+    const time = times[index] ?? 0;
+    return time < least ? [] : [{ path: kind === "folder" ? `${path}/` : path, time }];
+  });
   // The order of the walk stays where the times are the same.
-  dated.sort((a, b) => b.time - a.time);
-  return dated.map(({ path }) => listedName(path));
+  newest.sort((a, b) => b.time - a.time);
+  return newest.slice(0, limit).map(({ path }) => listedName(path));
 }
 
 /** When something that is no link was changed; long ago for what went away. */
 function ownTime(env: ToolEnv, path: string): number {
   try {
-    const at = join(env.workspace.root, path);
+    const at = `${env.workspace.root}/${path}`;
     return lstatSync(at, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   } catch {
     // Another program has put a file in the place of a folder, or has closed one.

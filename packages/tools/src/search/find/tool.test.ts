@@ -55,6 +55,16 @@ describe("patterns", () => {
     expect(await found({ pattern: "*.ts" })).toEqual(["z.ts", "a/b/y.ts", "b.ts"]);
   });
 
+  it("give the newest alone, those of the same time in the order of their names", async () => {
+    await make("d", "b", "c", "a", "new");
+    for (const name of ["b", "c", "d"])
+      await utimes(join(root, name), 1_900_000_000, 1_900_000_000);
+    await utimes(join(root, "new"), 2_100_000_000, 2_100_000_000);
+    const [first, second, third, ...rest] = await found({ pattern: "?*", limit: 3 });
+    expect([first, second, third]).toEqual(["new", "a", "b"]);
+    expect(rest.join("")).toContain("3 of 5 matches shown");
+  });
+
   it("with a slash match the path, from the workspace or the folder that is given", async () => {
     await make("src/a.ts", "src/deep/er/b.ts", "test/src/c.ts");
     expect(await found({ pattern: "src/**/*.ts" })).toEqual(["src/a.ts", "src/deep/er/b.ts"]);
@@ -134,7 +144,7 @@ describe("ignore files", () => {
   });
 
   it("made to run for ever are stopped, and named", async () => {
-    await make([".gitignore", `${"**/a/".repeat(12)}b\n`], `${"a/".repeat(60)}c`);
+    await make([".gitignore", `${"**/a/".repeat(12)}b\n`], `${"a/".repeat(60)}c/b`);
     await expect(find({ pattern: "*" })).rejects.toThrow('An ignore file for "a/a/a/');
   });
 });
