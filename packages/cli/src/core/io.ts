@@ -1,4 +1,6 @@
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "./environment.ts";
+
+export type { Environment } from "./environment.ts";
 
 /** Where a command writes. */
 export interface Sink {

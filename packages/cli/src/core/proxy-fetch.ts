@@ -1,6 +1,6 @@
 import { EnvHttpProxyAgent, fetch as undiciFetch } from "undici";
 import type { Fetch, FetchedResponse } from "@gyre/ai/providers";
-import type { Environment } from "./io.ts";
+import type { Environment } from "./environment.ts";
 
 /** A `fetch` that goes through the proxy of the environment, and past it where NO_PROXY says so. */
 export function proxyFetch(env: Environment): Fetch {

@@ -1,4 +1,4 @@
-import type { Environment } from "./io.ts";
+import type { Environment } from "./environment.ts";
 import { measureWidth, splitClusters, takeClusters } from "../text/width.ts";
 
 /** Text is wrapped at the terminal's width, but never for a narrower or wider one than these. */

@@ -15,7 +15,7 @@ import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
 import type { AbortableAgent } from "./abortable-agent.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 import { within } from "./time-limit.ts";
 import { version } from "../core/version.ts";
 import { orAborted } from "../conversation/command.ts";

@@ -5,7 +5,7 @@ import { defaultSessionFolder } from "@gyre/sessions";
 import { toRecord } from "@gyre/ai";
 import { readSmallFile } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;

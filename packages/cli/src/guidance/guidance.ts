@@ -17,7 +17,7 @@ import { recordKilledCalls } from "./call-note.ts";
 import type { GuidancePlaces } from "./guidance-files.ts";
 import { projectFolders } from "./project-folders.ts";
 import { realPath } from "../settings/project-file.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** What the user and the project have written for agents. */
 export interface Guidance {

@@ -16,7 +16,7 @@ import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
 import type { Purpose, Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** What becomes of calls that need an approval. */
 export type Approvals =

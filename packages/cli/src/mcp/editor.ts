@@ -1,8 +1,6 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
 import type { McpServerConfig, McpServerEntry } from "@gyre/tools/mcp";
-
-/** The scope of servers that an editor passes on. */
-export const EDITOR_SCOPE = "editor";
+import { EDITOR_SCOPE } from "./tools.ts";
 
 /** The servers that an editor passes on, and the names of those that cannot be used. */
 export function editorServers(given: readonly McpServer[]): {

@@ -10,10 +10,10 @@ import {
   type McpServerEntry,
   openMcp,
 } from "@gyre/tools/mcp";
-import { EDITOR_SCOPE } from "./editor.ts";
+import { EDITOR_SCOPE } from "./tools.ts";
 import { mcpLog } from "./log.ts";
 import { oneLine } from "../settings/problem.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 import { version } from "../core/version.ts";
 
 const MAX_SHOWN_CHARS = 4_000;

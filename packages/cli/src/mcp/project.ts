@@ -9,7 +9,7 @@ import {
 import { filesThatRun, watchFiles } from "../settings/files-that-run.ts";
 import { isPluginError, trustedFile } from "../settings/load.ts";
 import { oneLine } from "../settings/problem.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 import {
   readTrustFile,
   type Trust,

@@ -3,7 +3,7 @@ import { findMcpFile, mcpTrust, projectEntries, readMcpFile } from "./project.ts
 import { findProjectFile } from "../settings/project-file.ts";
 import type { SettingsLayer } from "../settings/load.ts";
 import { oneLine } from "../settings/problem.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 import { TrustFileError } from "../settings/trust.ts";
 
 /** The scope of servers of the user's own settings. */

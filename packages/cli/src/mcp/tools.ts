@@ -1,5 +1,8 @@
 import { MCP_GROUP } from "../core/tool-lists.ts";
 
+/** The scope of servers that an editor passes on. */
+export const EDITOR_SCOPE = "editor";
+
 const OURS: ReadonlySet<string> = new Set([MCP_GROUP, "tool_search", "mcp_call"]);
 
 /** Whether a name in a list of tools is about MCP servers. What is said here is loaded at every start. */

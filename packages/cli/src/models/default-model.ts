@@ -2,7 +2,7 @@ import { findModel } from "@gyre/ai/models";
 import type { KeyStore } from "@gyre/ai/node";
 import { modelValue } from "../text/choices.ts";
 import { findKeyPlaces } from "./service-places.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /**
  * The services that are taken where no model is set, in this order, and of each a model

@@ -4,7 +4,7 @@ import { type Fetch, findService } from "@gyre/ai/providers";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import { recordingFetch } from "../core/recording-fetch.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** Models by name, and the way to them. */
 export interface Models {

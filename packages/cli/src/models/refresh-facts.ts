@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { errorMessage } from "@gyre/ai";
 import { type CatalogFacts, CatalogFactsError, parseCatalogFacts } from "@gyre/ai/models";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
-import type { Environment, Io } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
 import { knownModels, MAX_FACTS_BYTES, storeFacts } from "./stored-facts.ts";
@@ -11,6 +11,11 @@ import { knownModels, MAX_FACTS_BYTES, storeFacts } from "./stored-facts.ts";
 const TIME_LIMIT_MS = 30_000;
 const DAY_MS = 86_400_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+export interface RefreshIo {
+  env: Environment;
+  signal: AbortSignal;
+}
 
 export interface RefreshParts {
   settings: Pick<Settings, "catalogUrl" | "catalogHash">;
@@ -25,10 +30,7 @@ export interface RefreshParts {
  * expected: in their hash, their form and their date. Throws `ExitError` otherwise; what was there
  * before stays then. Nothing but the address is sent.
  */
-export async function refreshFacts(
-  io: Pick<Io, "env" | "signal">,
-  parts: RefreshParts,
-): Promise<CatalogFacts> {
+export async function refreshFacts(io: RefreshIo, parts: RefreshParts): Promise<CatalogFacts> {
   const { href, hash } = findPlace(parts.settings);
   const now = (parts.now ?? Date.now)();
   const bytes = await download(href, io, parts);
@@ -99,11 +101,7 @@ function readHash(text: string): string {
   return hex.toLowerCase();
 }
 
-async function download(
-  href: string,
-  io: Pick<Io, "env" | "signal">,
-  parts: RefreshParts,
-): Promise<Uint8Array> {
+async function download(href: string, io: RefreshIo, parts: RefreshParts): Promise<Uint8Array> {
   const limit = (parts.timeLimit ?? (() => AbortSignal.timeout(TIME_LIMIT_MS)))();
   const signal = AbortSignal.any([io.signal, limit]);
   const send = parts.fetch ?? (await findFetch(io.env));

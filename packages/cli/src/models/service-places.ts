@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { KeyFileError, type KeyStore } from "@gyre/ai/node";
 import { SERVICES, type ServicePreset } from "@gyre/ai/providers";
 import { configFolder } from "../settings/file.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** Where the key of a service is. Never the key. */
 export interface KeyPlace {

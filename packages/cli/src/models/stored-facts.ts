@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { errorMessage, type Model } from "@gyre/ai";
 import { catalog, CATALOG_DATE, mergeCatalogFacts, parseCatalogFacts } from "@gyre/ai/models";
 import { readSmallFile } from "../settings/file.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** More than ten times what the facts of all services take. */
 export const MAX_FACTS_BYTES: number = 8 * 1024 * 1024;

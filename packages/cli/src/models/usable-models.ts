@@ -3,7 +3,7 @@ import { type ModelChoice, modelValue } from "../text/choices.ts";
 import { openModels } from "./models.ts";
 import { keyPlaces } from "./service-places.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** More than a menu can show. */
 const MAX_CHOICES = 200;

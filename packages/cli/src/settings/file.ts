@@ -10,7 +10,7 @@ import {
   type SettingValue,
 } from "./table.ts";
 import type { Settings } from "./settings.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 const MAX_FILE_BYTES = 1_048_576;
 /** Editors look for the JSON Schema there. */

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { EXIT, UsageError } from "../core/exit-codes.ts";
-import type { Values } from "../core/options.ts";
-import { SettingsError } from "./load.ts";
+import { type Flags, SettingsError } from "./load.ts";
 import { removeWorlds, settingsWorld } from "../testing/settings-world.ts";
 
 afterEach(removeWorlds);
@@ -188,7 +187,7 @@ describe("what is wrong", () => {
 
 describe("the command line", () => {
   it("sets what the options say", async () => {
-    const flags: Values = {
+    const flags: Flags = {
       thinking: "high",
       tools: "read,grep",
       mode: "plan",

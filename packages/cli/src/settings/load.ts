@@ -1,7 +1,6 @@
 import { join, relative, resolve, sep } from "node:path";
 import { applyToolChanges } from "../core/tool-lists.ts";
 import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
-import type { Values } from "../core/options.ts";
 import { findProjectFile, type ProjectFile, readProjectFile, realPath } from "./project-file.ts";
 import { configFolder, type Draft, type FileSettings, readSmallFile, settingsIn } from "./file.ts";
 import { settingsError, type SettingsProblem, settingsWarning } from "./problem.ts";
@@ -15,11 +14,21 @@ import {
 } from "./table.ts";
 import type { Settings } from "./settings.ts";
 import { shellWord } from "../text/shell-word.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 import type { TrustedFile } from "./trust.ts";
 
 /** The sources of settings, the first to be replaced first. */
 export type SettingsSource = "user file" | "project file" | "environment" | "command line";
+
+/** The options of a command line, by name without dashes. */
+export interface Flags {
+  /** A file in place of the user's own. */
+  readonly config?: string;
+  /** The project's settings are used without being trusted. */
+  readonly trust?: boolean;
+  /** Options that set something: see `flag` of each setting. */
+  readonly [option: string]: string | boolean | readonly string[] | undefined;
+}
 
 export interface SettingsOptions {
   env: Environment;
@@ -29,7 +38,7 @@ export interface SettingsOptions {
   start?: string;
   /** The home folder of the user. */
   home: string;
-  flags: Values;
+  flags: Flags;
   /** The project's settings are used without being trusted. Default: whether `--trust` is there. */
   trustOnce?: boolean;
   /** Warns of nothing that is left out for want of trust: the caller asks about that. */

@@ -1,5 +1,4 @@
 import { isAbsolute, join, resolve } from "node:path";
-import { type OptionName, OPTIONS } from "../core/options.ts";
 import { addToolLists, DEFAULT_TOOLS } from "../core/tool-lists.ts";
 import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
 import type { Settings } from "./settings.ts";
@@ -32,7 +31,7 @@ export interface Setting<T> {
   /** The variable that sets it. */
   readonly env?: string;
   /** The option that sets it. */
-  readonly flag?: OptionName;
+  readonly flag?: string;
   /** Puts a later value to an earlier one. Without it, the later replaces the earlier. */
   readonly add?: (earlier: T, later: T) => T;
   /** The value as it is used, if it is written relative to a folder. */
@@ -348,7 +347,7 @@ export const SETTINGS: {
     add: together,
   },
   sandbox: {
-    kind: choiceKind(OPTIONS.sandbox.complete),
+    kind: choiceKind(["auto", "none"]),
     about: "What commands are confined by: that of this system, or nothing.",
     standard: "auto",
     env: "GYRE_SANDBOX",

@@ -21,7 +21,7 @@ import {
   findTrust,
   writeTrustFile,
 } from "./trust.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 const MARGIN = 2;
 /** Of what a project's plugins consist of. */

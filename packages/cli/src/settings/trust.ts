@@ -12,7 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import { describeCode, configFolder, readSmallFile } from "./file.ts";
 import { realPath } from "./project-file.ts";
-import type { Environment } from "../core/io.ts";
+import type { Environment } from "../core/environment.ts";
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;

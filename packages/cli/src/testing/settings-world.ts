@@ -1,11 +1,10 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Values } from "../core/options.ts";
 import { findProjectFile } from "../settings/project-file.ts";
 import { readSmallFile } from "../settings/file.ts";
-import { inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
-import type { Environment } from "../core/io.ts";
+import { type Flags, inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
+import type { Environment } from "../core/environment.ts";
 import { computeFingerprint, trustFile, writeTrustFile } from "../settings/trust.ts";
 
 /** A home folder and a repository in it, for one test. */
@@ -26,7 +25,7 @@ export interface SettingsWorld {
 
 export interface LoadOptions {
   env?: Environment;
-  flags?: Values;
+  flags?: Flags;
   /** Default: the project. */
   cwd?: string;
   start?: string;

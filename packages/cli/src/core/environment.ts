@@ -1,0 +1,2 @@
+/** The variables that a program was started with. */
+export type Environment = Readonly<Record<string, string | undefined>>;
