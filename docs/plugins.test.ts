@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { HOOK_EVENTS, namesOfTool } from "../packages/cli/src/settings/hooks.ts";
+import { HOOK_EVENTS, namesOfTool } from "@gyre/coding/internal/settings/hooks";
 import { buildProgram, type Ended, type Program } from "../packages/cli/src/testing/program.ts";
 import { type Script, scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
 import { type Fence, readFences, root } from "./snippets.ts";

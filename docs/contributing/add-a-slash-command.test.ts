@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { runInThisContext } from "node:vm";
 import { scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openHarness, type Harness } from "../../packages/cli/src/harness/harness.ts";
+import { openHarness, type Harness } from "@gyre/coding/internal/harness/harness";
 import { availableCommands, runSlashCommand } from "../../packages/cli/src/modes/acp/commands.ts";
 import { builtinCommands } from "../../packages/cli/src/slash-commands/builtin.ts";
 import type { SlashCommand } from "../../packages/cli/src/slash-commands/command-context.ts";

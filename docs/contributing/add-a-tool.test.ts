@@ -28,7 +28,7 @@ const copy = mkdtempSync(join(root, ".tmp", "tool-"));
 afterAll(() => rmSync(copy, { recursive: true }));
 
 mkdirSync(join(copy, "node_modules/@gyre"), { recursive: true });
-for (const name of ["tools", "cli"]) {
+for (const name of ["tools", "coding", "cli"]) {
   for (const part of ["package.json", "src"]) {
     cpSync(join(root, "packages", name, part), join(copy, "packages", name, part), {
       recursive: true,
@@ -36,7 +36,9 @@ for (const name of ["tools", "cli"]) {
     });
   }
 }
-symlinkSync(join(copy, "packages/tools"), join(copy, "node_modules/@gyre/tools"));
+for (const name of ["tools", "coding"]) {
+  symlinkSync(join(copy, "packages", name), join(copy, "node_modules/@gyre", name));
+}
 for (const { body, note } of blocks) {
   const path = join(copy, note);
   mkdirSync(dirname(path), { recursive: true });
@@ -82,8 +84,8 @@ it("is in the help and in the list of tools", async () => {
   expect(catalog.TOOLS.map(({ name }) => name).join(" ")).toContain(` ${listed} `);
   expect(listed).toContain("append");
   const { OTHER_TOOLS } = (await load(
-    "cli/src/core/tool-lists.ts",
-  )) as typeof import("../../packages/cli/src/core/tool-lists.ts");
+    "coding/src/core/tool-lists.ts",
+  )) as typeof import("@gyre/coding/internal/core/tool-lists");
   expect(OTHER_TOOLS).toContain("append");
 });
 
@@ -115,16 +117,16 @@ it("is a call with a kind, a title and a place for editors", async () => {
 describe("in a session", () => {
   const asked: ApprovalRequest[] = [];
   const work = join(copy, "work");
-  let harness: import("../../packages/cli/src/harness/harness.ts").Harness;
+  let harness: import("@gyre/coding/internal/harness/harness").Harness;
   beforeAll(async () => {
     mkdirSync(work);
     writeFileSync(join(work, "tea.txt"), "green\n");
     const { openHarness } = (await load(
-      "cli/src/harness/harness.ts",
-    )) as typeof import("../../packages/cli/src/harness/harness.ts");
+      "coding/src/harness/harness.ts",
+    )) as typeof import("@gyre/coding/internal/harness/harness");
     const { openStore } = (await load(
-      "cli/src/harness/setup.ts",
-    )) as typeof import("../../packages/cli/src/harness/setup.ts");
+      "cli/src/core/setup.ts",
+    )) as typeof import("../../packages/cli/src/core/setup.ts");
     const env = { XDG_STATE_HOME: join(copy, "state"), HOME: copy };
     const store = await openStore({ env });
     const client = scriptedModel([call("append", args), "Done."]);

@@ -15,7 +15,8 @@ import { listPackages, packageName } from "../shared/workspace.mjs";
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const ARROWS = {
-  cli: ["server", "tools", "sessions", "protocol", "agent", "ai"],
+  cli: ["coding", "server", "tools", "sessions", "protocol", "agent", "ai"],
+  coding: ["tools", "sessions", "agent", "ai"],
   server: ["durable", "protocol", "agent", "ai"],
   durable: ["sessions", "agent", "ai"],
   tools: ["agent", "ai"],
@@ -32,7 +33,7 @@ export const ARROWS = {
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const STANDALONE_FOLDERS = {
-  "packages/cli/src/conversation": ["@gyre/agent", "@gyre/ai", "@gyre/tools", "@gyre/sessions"],
+  "packages/coding/src/conversation": ["@gyre/agent", "@gyre/ai", "@gyre/tools", "@gyre/sessions"],
 };
 
 /** Rooms that run in a browser, all but their `src/node/`. */

@@ -129,11 +129,13 @@ it.each([
   ['import "@gyre/server";', "imports only @gyre/agent, @gyre/ai, @gyre/tools, @gyre/sessions"],
 ])("in a folder that could be a package, %s is a problem", (source, problem) => {
   const found = problems({
-    "packages/cli/package.json": { name: "gyre", dependencies: {}, exports: { ".": "x" } },
-    "packages/cli/src/core/io.ts": "export interface Io {}",
-    "packages/cli/src/conversation/view.ts": 'import { a } from "./a.ts"; a;',
-    "packages/cli/src/conversation/a.ts": source,
+    "packages/coding/package.json": { name: "@gyre/coding", exports: { ".": "x" } },
+    "packages/coding/src/core/io.ts": "export interface Io {}",
+    "packages/coding/src/conversation/view.ts": 'import { a } from "./a.ts"; a;',
+    "packages/coding/src/conversation/a.ts": source,
   });
-  expect(found).toEqual([expect.stringContaining(`packages/cli/src/conversation/a.ts:1: imports`)]);
+  expect(found).toEqual([
+    expect.stringContaining(`packages/coding/src/conversation/a.ts:1: imports`),
+  ]);
   expect(found[0]).toContain(problem);
 });

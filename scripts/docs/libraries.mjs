@@ -1,6 +1,6 @@
 import { join, relative, sep } from "node:path";
 import { readDeclarations } from "./declarations.mjs";
-import { listPackages } from "../shared/workspace.mjs";
+import { isInternal, listPackages } from "../shared/workspace.mjs";
 
 /**
  * @typedef {import("./declarations.mjs").Origin} Origin
@@ -76,6 +76,7 @@ function readDescription({ description = "" }) {
 function listEntryPoints({ room, folder, manifest }) {
   return Object.entries(manifest.exports ?? {}).flatMap(([path, target]) => {
     if (typeof target !== "object" || target === null || !("types" in target)) return [];
+    if (isInternal(path)) return [];
     const below = path.slice(1);
     const file = join(folder, String(target.types));
     return { specifier: `${manifest.name}${below}`, page: `${room}${below}.md`, file, folder };

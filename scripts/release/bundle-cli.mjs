@@ -48,7 +48,8 @@ if (nodeModule.enableCompileCache) {
  * What most commands share goes into one file, because each file takes time to load; what only
  * some of them need stays apart, and so do MCP, the wires and the catalog of models.
  */
-const CORE = /packages[\\/](?!cli\b)\w+[\\/](?:src|dist)[\\/](?!mcp\b|models\b|node\b|providers\b)/;
+const CORE =
+  /packages[\\/](?!cli\b|coding\b)\w+[\\/](?:src|dist)[\\/](?!mcp\b|models\b|node\b|providers\b)/;
 const SHARED_BY = 4;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, posix } from "node:path";
 import { makeLlms } from "../docs/llms.mjs";
+import { isInternal } from "../shared/workspace.mjs";
 import { formatAddress, readAddresses } from "../shared/addresses.mjs";
 
 /** Relative links and pictures of a page. */
@@ -16,6 +17,7 @@ const LINK = /\]\(((?!#|[a-z]+:)[^)\s]+)\)/g;
  */
 export function stagePackage(root, { room, folder }, into) {
   cpSync(folder, into, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
+  hideInternal(join(into, "package.json"));
   const addresses = readAddresses(root);
   const readme = join(folder, "README.md");
   if (addresses === undefined || !existsSync(readme)) return;
@@ -40,6 +42,21 @@ export function stagePackage(root, { room, folder }, into) {
     writeFileSync(join(into, path), rewrite(page, "docs", "docs"));
   }
   writeFileSync(join(into, "llms.txt"), makeLlms(root));
+}
+
+/**
+ * What only our own programs import is no entry point of what is published.
+ *
+ * @param {string} file a package.json
+ */
+function hideInternal(file) {
+  const manifest = JSON.parse(readFileSync(file, "utf8"));
+  if (!Object.keys(manifest.exports ?? {}).some(isInternal)) return;
+  const points = Object.entries(manifest.exports).filter(([path]) => !isInternal(path));
+  writeFileSync(
+    file,
+    JSON.stringify({ ...manifest, exports: Object.fromEntries(points) }, null, 2),
+  );
 }
 
 /**

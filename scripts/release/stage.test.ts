@@ -22,3 +22,12 @@ it.each(listPackages(root))("the links of $room work where it is installed", (on
     expect(readFileSync(join(folder, "llms.txt"), "utf8")).toMatch(/^# Gyre\n/);
   }),
 );
+
+it("no package has entry points that are for our own programs alone", () =>
+  inTemporaryFolder((folder) => {
+    const one = listPackages(root).find(({ room }) => room === "coding");
+    expect(Object.keys(one?.manifest.exports ?? {})).toContain("./internal/settings/load");
+    if (one) stagePackage(root, one, folder);
+    const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    expect(Object.keys(exports)).toEqual([".", "./package.json"]);
+  }));

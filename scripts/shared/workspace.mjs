@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 
 /**
  * The fields of a package.json that the checks look at.
@@ -53,6 +53,16 @@ export function findSource(target) {
 }
 
 /**
+ * Whether an entry point is for our own programs alone, which are bundled: it is neither
+ * documented nor published.
+ *
+ * @param {string} path as in `exports`
+ */
+export function isInternal(path) {
+  return path.startsWith("./internal/");
+}
+
+/**
  * A pattern among the entry points (`./providers/*`) stands for one entry point for each
  * source file that it matches.
  *
@@ -67,7 +77,8 @@ function expandPatterns(folder, manifest) {
     if (!path.includes("*") || source === undefined) return [[path, target]];
     const [before = "", after = ""] = source.split("*");
     const parent = join(folder, before);
-    return readdirSync(parent)
+    return readdirSync(parent, { recursive: isInternal(path), encoding: "utf8" })
+      .map((name) => name.split(sep).join("/"))
       .filter((name) => !/\.test(-d)?\.ts$/.test(name))
       .map((name) => (after.startsWith("/") ? name : name.slice(0, -after.length)))
       .filter((name) => existsSync(join(parent, `${name}${after}`)))

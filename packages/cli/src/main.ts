@@ -1,6 +1,12 @@
 #!/usr/bin/env node
 import { parseArgs } from "node:util";
-import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "./core/exit-codes.ts";
+import {
+  EXIT,
+  type ExitCode,
+  ExitError,
+  OutputError,
+  UsageError,
+} from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "./core/io.ts";
 import {
   type CommandName,
@@ -10,7 +16,7 @@ import {
   OPTIONS,
   type Values,
 } from "./core/options.ts";
-import { version } from "./core/version.ts";
+import { version } from "@gyre/coding/internal/core/version";
 
 /** A signal within this time after the first is the same key press, handed on by npm or a shell. */
 const SAME_PRESS_MS = 300;

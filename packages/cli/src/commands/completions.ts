@@ -9,7 +9,7 @@ import {
   type OptionName,
   OPTIONS,
 } from "../core/options.ts";
-import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "@gyre/coding/internal/core/tool-lists";
 
 export type Shell = "bash" | "zsh" | "fish";
 

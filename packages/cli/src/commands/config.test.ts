@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { runConfig } from "./config.ts";
-import { EXIT, UsageError } from "../core/exit-codes.ts";
+import { EXIT, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Values } from "../core/options.ts";
 import { textIo } from "../testing/command-io.ts";
-import { removeWorlds, type SettingsWorld, settingsWorld } from "../testing/settings-world.ts";
+import {
+  removeWorlds,
+  type SettingsWorld,
+  settingsWorld,
+} from "@gyre/coding/internal/testing/settings-world";
 
 afterEach(removeWorlds);
 

@@ -1,13 +1,17 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { EXIT, type ExitCode, UsageError } from "../core/exit-codes.ts";
+import { EXIT, type ExitCode, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import { inspectSettings, type SettingsLayer, type SettingsSource } from "../settings/load.ts";
-import { oneLine } from "../settings/problem.ts";
-import { shownValue, withoutSecrets } from "../settings/shown.ts";
-import { SETTING_NAMES, type SettingName, SETTINGS } from "../settings/table.ts";
+import {
+  inspectSettings,
+  type SettingsLayer,
+  type SettingsSource,
+} from "@gyre/coding/internal/settings/load";
+import { oneLine } from "@gyre/coding/internal/settings/problem";
+import { shownValue, withoutSecrets } from "@gyre/coding/internal/settings/shown";
+import { SETTING_NAMES, type SettingName, SETTINGS } from "@gyre/coding/internal/settings/table";
 
 const INDENT = 2;
 

@@ -1,4 +1,4 @@
-import { EXIT } from "../core/exit-codes.ts";
+import { EXIT } from "@gyre/coding/internal/core/exit-codes";
 import {
   COMMANDS,
   type CommandName,
@@ -8,8 +8,8 @@ import {
   OPTIONS,
   type OptionSpec,
 } from "../core/options.ts";
-import { DEFAULT_TOOLS, OTHER_TOOLS } from "../core/tool-lists.ts";
-import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
+import { DEFAULT_TOOLS, OTHER_TOOLS } from "@gyre/coding/internal/core/tool-lists";
+import { MODE_NAMES, THINKING_NAMES } from "@gyre/coding/internal/text/choices";
 import { wrap } from "../core/terminal.ts";
 
 const COLUMNS = 80;

@@ -3,11 +3,11 @@ import { createKeyStore, KeyFileError, type KeyStore } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES } from "@gyre/ai/providers";
 import { readSecret } from "./ask-secret.ts";
 import { splitCommand } from "./command-words.ts";
-import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
+import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import { environmentKeys, keyFilePath } from "../models/service-places.ts";
-import type { Settings } from "../settings/settings.ts";
+import { environmentKeys, keyFilePath } from "@gyre/coding/internal/models/service-places";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
 
 /** What `runLogin` takes from elsewhere; for tests. */
 export interface LoginParts {
@@ -90,7 +90,7 @@ async function ownServices(values: Values, io: Io, parts: LoginParts): Promise<N
 }
 
 async function readSettings(values: Values, io: Io): Promise<Pick<Settings, "models">> {
-  const { readSetup } = await import("../harness/setup.ts");
+  const { readSetup } = await import("../core/setup.ts");
   return (await readSetup(values, io)).settings;
 }
 

@@ -2,11 +2,11 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { EXIT } from "../core/exit-codes.ts";
+import { EXIT } from "@gyre/coding/internal/core/exit-codes";
 import { typedCommands } from "./help.ts";
 import { manualPage } from "./manual.ts";
 import { OPTIONS } from "../core/options.ts";
-import { SETTING_NAMES, findSetting } from "../settings/table.ts";
+import { SETTING_NAMES, findSetting } from "@gyre/coding/internal/settings/table";
 
 const FILE = fileURLToPath(new URL("../../man/gyre.1", import.meta.url));
 /** Of `lint`, what is for the base system of an operating system alone. */

@@ -1,5 +1,5 @@
 import { SERVICES } from "@gyre/ai/providers";
-import { EXIT } from "../core/exit-codes.ts";
+import { EXIT } from "@gyre/coding/internal/core/exit-codes";
 import {
   aboutOption,
   ASKING_NOTE,
@@ -13,7 +13,7 @@ import {
   typedCommands,
 } from "./help.ts";
 import type { CommandName, CommandSpec, OptionName } from "../core/options.ts";
-import { SETTING_NAMES, findSetting } from "../settings/table.ts";
+import { SETTING_NAMES, findSetting } from "@gyre/coding/internal/settings/table";
 
 /** The day of the last change to the words of this page. */
 const DATE = "November 15, 2026";

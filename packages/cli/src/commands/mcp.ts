@@ -1,14 +1,14 @@
 import { TOOLS } from "@gyre/tools/catalog";
 import { type Mcp, type McpChanges, McpError, PinFileError } from "@gyre/tools/mcp";
-import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
+import { EXIT, type ExitCode, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../core/io.ts";
 import { createReadable, createWritable } from "../core/streams.ts";
-import { openProgramMcp } from "../mcp/open.ts";
-import { changedTools, mcpStateText, NO_SERVERS, plain, trustedText } from "../mcp/text.ts";
-import { TOOL_GROUPS } from "../core/tool-lists.ts";
+import { openProgramMcp } from "@gyre/coding/internal/mcp/open";
+import { changedTools, mcpStateText, NO_SERVERS, plain, trustedText } from "../text/mcp-text.ts";
+import { TOOL_GROUPS } from "@gyre/coding/internal/core/tool-lists";
 import type { Values } from "../core/options.ts";
-import { readSetup, type Setup } from "../harness/setup.ts";
-import { version } from "../core/version.ts";
+import { readSetup, type Setup } from "../core/setup.ts";
+import { version } from "@gyre/coding/internal/core/version";
 
 const ACTIONS = ["list", "trust", "serve"] as const;
 /** What `gyre mcp serve` offers unless the settings name others: what only reads. */

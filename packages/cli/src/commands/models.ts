@@ -9,15 +9,15 @@ import {
 } from "@gyre/ai/models";
 import { createKeyStore, type KeyStore } from "@gyre/ai/node";
 import { findService, resolveService, type ServicePreset, SERVICES } from "@gyre/ai/providers";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import { refreshFacts } from "../models/refresh-facts.ts";
-import { knownModels } from "../models/stored-facts.ts";
-import { findKeyPlaces, type KeyPlace } from "../models/service-places.ts";
-import type { Settings } from "../settings/settings.ts";
-import { oneLine } from "../settings/problem.ts";
-import { modelValue } from "../text/choices.ts";
+import { refreshFacts } from "@gyre/coding/internal/models/refresh-facts";
+import { knownModels } from "@gyre/coding/internal/models/stored-facts";
+import { findKeyPlaces, type KeyPlace } from "@gyre/coding/internal/models/service-places";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
+import { oneLine } from "@gyre/coding/internal/settings/problem";
+import { modelValue } from "@gyre/coding/internal/text/choices";
 import { alignColumns } from "../text/columns.ts";
 import { openTerminal } from "../core/terminal.ts";
 
@@ -116,7 +116,7 @@ export async function runModels(
 }
 
 async function readSettings(values: Values, io: Io): Promise<Settings> {
-  const { readSetup } = await import("../harness/setup.ts");
+  const { readSetup } = await import("../core/setup.ts");
   return (await readSetup(values, io)).settings;
 }
 

@@ -20,8 +20,8 @@ import {
   type SessionSummary,
 } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
-import { historyFolder } from "../file-history/recorder.ts";
+import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { historyFolder } from "@gyre/coding/internal/file-history/recorder";
 import type { Values } from "../core/options.ts";
 import { agoText, sizeText } from "../text/session-text.ts";
 import { runSessions } from "./sessions.ts";

@@ -11,15 +11,15 @@ import {
   SessionStore,
 } from "@gyre/sessions";
 import { sanitize } from "@gyre/tools";
-import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
+import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io, Sink } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts";
-import { unlockHint } from "../harness/setup.ts";
+import { unlockHint } from "../core/setup.ts";
 import { fit } from "../core/terminal.ts";
 import { readBeginning } from "../core/read-beginning.ts";
 import { alignColumns } from "../text/columns.ts";
-import { sessionTitle } from "../conversation/prompt-text.ts";
+import { sessionTitle } from "@gyre/coding/internal/conversation/prompt-text";
 
 type ImportPiSession = typeof import("@gyre/sessions/pi").importPiSession;
 
@@ -262,7 +262,7 @@ async function unlock(id: string, { store, io }: Job): Promise<number> {
 async function remove(id: string, { store, io }: Job): Promise<number> {
   const session = await store.find(id);
   await store.remove(session.id);
-  const { removeHistory } = await import("../file-history/recorder.ts");
+  const { removeHistory } = await import("@gyre/coding/internal/file-history/recorder");
   await removeHistory(io.env, session.id);
   io.stdout.write(`Removed ${session.id}.\n`);
   return EXIT.done;

@@ -2,10 +2,14 @@ import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
+import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Values } from "../core/options.ts";
 import { textIo } from "../testing/command-io.ts";
-import { removeWorlds, type SettingsWorld, settingsWorld } from "../testing/settings-world.ts";
+import {
+  removeWorlds,
+  type SettingsWorld,
+  settingsWorld,
+} from "@gyre/coding/internal/testing/settings-world";
 import { runTrust } from "./trust.ts";
 
 afterEach(removeWorlds);

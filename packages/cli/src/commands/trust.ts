@@ -1,16 +1,30 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { askYesNo } from "./ask-yes-no.ts";
-import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
+import { EXIT, type ExitCode, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import { findProjectFile, MCP_FILE, PROJECT_FILE, realPath } from "../settings/project-file.ts";
-import { oneLine } from "../settings/problem.ts";
-import type { HeldText } from "../guidance/agent-texts.ts";
-import { acceptHeldTexts, findHeldTexts } from "../guidance/guidance.ts";
-import { plainText } from "../text/plain-text.ts";
-import { settingsOffer, storeTrust, type TrustOffer } from "../settings/trust-offer.ts";
-import { readTrustFile, TrustFileError, trustFile, writeTrustFile } from "../settings/trust.ts";
+import {
+  findProjectFile,
+  MCP_FILE,
+  PROJECT_FILE,
+  realPath,
+} from "@gyre/coding/internal/settings/project-file";
+import { oneLine } from "@gyre/coding/internal/settings/problem";
+import type { HeldText } from "@gyre/coding/internal/guidance/agent-texts";
+import { acceptHeldTexts, findHeldTexts } from "@gyre/coding/internal/guidance/guidance";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
+import {
+  settingsOffer,
+  storeTrust,
+  type TrustOffer,
+} from "@gyre/coding/internal/settings/trust-offer";
+import {
+  readTrustFile,
+  TrustFileError,
+  trustFile,
+  writeTrustFile,
+} from "@gyre/coding/internal/settings/trust";
 
 /**
  * `gyre trust [FOLDER] [--show] [--remove]`: shows what the settings of a folder set, and has
@@ -52,7 +66,7 @@ export async function runTrust(
       await add(await settingsOffer(project, options), io, home, agree.with);
     }
     if (servers) {
-      const { mcpOffer } = await import("../mcp/trust.ts");
+      const { mcpOffer } = await import("@gyre/coding/internal/mcp/trust");
       await add(mcpOffer(servers, cwd), io, home, agree.with);
     }
     for (const text of held) await acceptText(text, io, agree.with);

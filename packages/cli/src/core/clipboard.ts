@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import type { Environment } from "./environment.ts";
+import type { Environment } from "@gyre/coding/internal/core/environment";
 
 /** Terminals take no longer text than about this, in base64. */
 export const MAX_SEQUENCE_CHARS = 100_000;

@@ -1,6 +1,6 @@
-import type { Environment } from "./environment.ts";
+import type { Environment } from "@gyre/coding/internal/core/environment";
 
-export type { Environment } from "./environment.ts";
+export type { Environment } from "@gyre/coding/internal/core/environment";
 
 /** Where a command writes. */
 export interface Sink {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { plainText } from "../text/plain-text.ts";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
 import { fit, openTerminal, wrap, Wrapper } from "./terminal.ts";
 import { measureWidth } from "../text/width.ts";
 

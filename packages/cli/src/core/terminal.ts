@@ -1,4 +1,4 @@
-import type { Environment } from "./environment.ts";
+import type { Environment } from "@gyre/coding/internal/core/environment";
 import { measureWidth, splitClusters, takeClusters } from "../text/width.ts";
 
 /** Text is wrapped at the terminal's width, but never for a narrower or wider one than these. */

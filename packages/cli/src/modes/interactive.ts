@@ -1,6 +1,6 @@
-import { type ExitCode, UsageError } from "../core/exit-codes.ts";
+import { type ExitCode, UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../core/io.ts";
-import { STDERR_LOG } from "../core/log-file.ts";
+import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
 import type { Values } from "../core/options.ts";
 import type { LineStreams } from "./screen-reader/line-terminal.ts";
 import type { TerminalStreams } from "./tui/app/interactive.ts";

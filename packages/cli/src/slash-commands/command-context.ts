@@ -1,10 +1,15 @@
 import type { Session } from "@gyre/sessions";
-import type { Command, CommandContext, CommandPart, OpenRequest } from "../conversation/command.ts";
-import type { Waiting } from "../conversation/queue.ts";
+import type {
+  Command,
+  CommandContext,
+  CommandPart,
+  OpenRequest,
+} from "@gyre/coding/internal/conversation/command";
+import type { Waiting } from "@gyre/coding/internal/conversation/queue";
 import type { Environment, Io } from "../core/io.ts";
-import type { Harness } from "../harness/harness.ts";
-import type { Setup } from "../harness/setup.ts";
-import type { ModelChoice } from "../text/choices.ts";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { Setup } from "../core/setup.ts";
+import type { ModelChoice } from "@gyre/coding/internal/text/choices";
 
 /** How a text was copied: by a program, or by the terminal, which does not report whether it did. */
 export interface Copied {
@@ -65,7 +70,7 @@ export function createSlashContext(
     setup: { cwd, ...(layers && { layers }) },
     commands,
     async models() {
-      const { usableModels } = await import("../models/usable-models.ts");
+      const { usableModels } = await import("@gyre/coding/internal/models/usable-models");
       return usableModels(settings, env);
     },
     async copy(text) {

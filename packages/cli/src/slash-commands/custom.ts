@@ -1,14 +1,18 @@
 import { readdirSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
-import type { GuidanceOptions } from "../guidance/instructions.ts";
-import { projectFolders, untrustedReason } from "../guidance/project-folders.ts";
-import { readBody, type FieldValue, readFrontmatter } from "../guidance/frontmatter.ts";
-import type { Skill } from "../guidance/skills.ts";
-import type { Harness } from "../harness/harness.ts";
-import { isThere, realPath } from "../settings/project-file.ts";
-import { readSmallFile } from "../settings/file.ts";
-import { oneLine } from "../settings/problem.ts";
+import type { GuidanceOptions } from "@gyre/coding/internal/guidance/instructions";
+import { projectFolders, untrustedReason } from "@gyre/coding/internal/guidance/project-folders";
+import {
+  readBody,
+  type FieldValue,
+  readFrontmatter,
+} from "@gyre/coding/internal/guidance/frontmatter";
+import type { Skill } from "@gyre/coding/internal/guidance/skills";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
+import { isThere, realPath } from "@gyre/coding/internal/settings/project-file";
+import { readSmallFile } from "@gyre/coding/internal/settings/file";
+import { oneLine } from "@gyre/coding/internal/settings/problem";
 import type { SlashCommand } from "./command-context.ts";
 
 /** A longer file is no command. */

@@ -5,7 +5,7 @@ import type { Session } from "@gyre/sessions";
 import { readBeginning } from "../core/read-beginning.ts";
 import { asCode } from "../text/markdown-text.ts";
 import { sizeText } from "../text/session-text.ts";
-import { shortId } from "../text/session-title.ts";
+import { shortId } from "@gyre/coding/internal/text/session-title";
 import type { SlashCommand } from "./command-context.ts";
 
 /** For the user alone: a conversation may hold what others should not read. */

@@ -1,9 +1,9 @@
 import { homedir } from "node:os";
-import type { View } from "../conversation/command.ts";
+import type { View } from "@gyre/coding/internal/conversation/command";
 import type { Environment } from "../core/io.ts";
-import type { Harness } from "../harness/harness.ts";
-import type { Setup } from "../harness/setup.ts";
-import { configFolder } from "../settings/file.ts";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { Setup } from "../core/setup.ts";
+import { configFolder } from "@gyre/coding/internal/settings/file";
 import { builtinCommands } from "./builtin.ts";
 import type { SlashCommand } from "./command-context.ts";
 import { customCommands, pluginCommands } from "./custom.ts";

@@ -1,8 +1,8 @@
-import { text } from "../conversation/command.ts";
-import { choosablePrompts } from "../file-history/prompts.ts";
-import { openStore } from "../harness/setup.ts";
+import { text } from "@gyre/coding/internal/conversation/command";
+import { choosablePrompts } from "@gyre/coding/internal/file-history/prompts";
+import { openStore } from "../core/setup.ts";
 import { asCode } from "../text/markdown-text.ts";
-import { shortId } from "../text/session-title.ts";
+import { shortId } from "@gyre/coding/internal/text/session-title";
 import type { SlashCommand } from "./command-context.ts";
 
 /** The newest prompts are offered: to an older one, /tree goes. */

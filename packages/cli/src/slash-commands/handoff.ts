@@ -1,7 +1,7 @@
 import { type AgentMessage, listCalls, isLlmMessage } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
-import { text } from "../conversation/command.ts";
-import { exitText } from "../conversation/user-command.ts";
+import { text } from "@gyre/coding/internal/conversation/command";
+import { exitText } from "@gyre/coding/internal/conversation/user-command";
 import { callText } from "../text/tool-text.ts";
 import type { SlashCommand } from "./command-context.ts";
 

@@ -1,4 +1,4 @@
-import type { CommandPart } from "../conversation/command.ts";
+import type { CommandPart } from "@gyre/coding/internal/conversation/command";
 import type { SlashCommand } from "./command-context.ts";
 
 /** What a key does. */

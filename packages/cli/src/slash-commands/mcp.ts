@@ -1,5 +1,5 @@
-import { type CommandPart, orAborted, text } from "../conversation/command.ts";
-import { changedTools, mcpStateText, NO_SERVERS, trustedText } from "../mcp/text.ts";
+import { type CommandPart, orAborted, text } from "@gyre/coding/internal/conversation/command";
+import { changedTools, mcpStateText, NO_SERVERS, trustedText } from "../text/mcp-text.ts";
 import { asCode } from "../text/markdown-text.ts";
 import type { SlashCommand } from "./command-context.ts";
 

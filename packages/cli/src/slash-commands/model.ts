@@ -1,5 +1,5 @@
-import type { Choice } from "../conversation/command.ts";
-import { type ModelChoice, modelValue, withCurrentModel } from "../text/choices.ts";
+import type { Choice } from "@gyre/coding/internal/conversation/command";
+import { type ModelChoice, modelValue, withCurrentModel } from "@gyre/coding/internal/text/choices";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
 /** Shown where a change makes the next requests begin differently. */

@@ -1,6 +1,6 @@
-import { type Choice, type CommandPart, text } from "../conversation/command.ts";
-import type { SettingsSource } from "../settings/load.ts";
-import { isMode, MODE_NAMES, MODES } from "../text/choices.ts";
+import { type Choice, type CommandPart, text } from "@gyre/coding/internal/conversation/command";
+import type { SettingsSource } from "@gyre/coding/internal/settings/load";
+import { isMode, MODE_NAMES, MODES } from "@gyre/coding/internal/text/choices";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
 /** The strongest first. */

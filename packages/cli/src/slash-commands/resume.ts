@@ -1,10 +1,10 @@
 import { errnoOf } from "@gyre/ai";
 import type { SessionStore, SessionFileSummary } from "@gyre/sessions";
-import type { Choice } from "../conversation/command.ts";
-import { sessionTitle } from "../conversation/prompt-text.ts";
-import { openStore } from "../harness/setup.ts";
+import type { Choice } from "@gyre/coding/internal/conversation/command";
+import { sessionTitle } from "@gyre/coding/internal/conversation/prompt-text";
+import { openStore } from "../core/setup.ts";
 import { agoText, sizeText } from "../text/session-text.ts";
-import { titleText } from "../text/session-title.ts";
+import { titleText } from "@gyre/coding/internal/text/session-title";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
 /** What a row of the list stands for: a session by its file, or the list of all folders. */

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Harness, openHarness } from "../harness/harness.ts";
-import { openStore } from "../harness/setup.ts";
+import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
+import { openStore } from "../core/setup.ts";
 import { FakeView } from "../testing/slash-commands.ts";
 
 let state = "";

@@ -1,13 +1,13 @@
-import { type Choice, type CommandPart, text } from "../conversation/command.ts";
-import type { HistoryLine } from "../file-history/line.ts";
-import { type Prompt, readPrompts, promptText } from "../file-history/prompts.ts";
-import type { FileHistory } from "../file-history/recorder.ts";
-import type { RewindReport } from "../file-history/rewind-apply.ts";
-import type { RewindFrom, RewindPlan, RewindStep } from "../file-history/rewind.ts";
+import { type Choice, type CommandPart, text } from "@gyre/coding/internal/conversation/command";
+import type { HistoryLine } from "@gyre/coding/internal/file-history/line";
+import { type Prompt, readPrompts, promptText } from "@gyre/coding/internal/file-history/prompts";
+import type { FileHistory } from "@gyre/coding/internal/file-history/recorder";
+import type { RewindReport } from "@gyre/coding/internal/file-history/rewind-apply";
+import type { RewindFrom, RewindPlan, RewindStep } from "@gyre/coding/internal/file-history/rewind";
 import { asCode } from "../text/markdown-text.ts";
 import { agoText } from "../text/session-text.ts";
-import { titleText } from "../text/session-title.ts";
-import { oneLine } from "../text/shown-text.ts";
+import { titleText } from "@gyre/coding/internal/text/session-title";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { counted } from "../text/tool-text.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 

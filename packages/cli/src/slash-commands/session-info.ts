@@ -1,7 +1,7 @@
 import type { Session } from "@gyre/sessions";
 import { asCode } from "../text/markdown-text.ts";
 import { sizeText, timeText } from "../text/session-text.ts";
-import { oneLine } from "../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { usageDetails } from "../text/usage-text.ts";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 

@@ -5,8 +5,8 @@ import { type ScriptedModel, scriptedModel, type ScriptStep, stall } from "@gyre
 import { openSession, type Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OLD_OUTPUT } from "../testing/old-prompt.ts";
-import { type Harness, openHarness } from "../harness/harness.ts";
-import { openStore } from "../harness/setup.ts";
+import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
+import { openStore } from "../core/setup.ts";
 import { FakeView } from "../testing/slash-commands.ts";
 
 let folder = "";

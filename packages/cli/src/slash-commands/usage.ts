@@ -1,8 +1,8 @@
 import { type ContextBreakdown, contextBreakdown } from "@gyre/agent";
 import { totalTokens, type Usage } from "@gyre/ai";
-import { type Cell, type CommandPart, text } from "../conversation/command.ts";
-import { toLlmMessage } from "../conversation/user-command.ts";
-import type { Purpose } from "../harness/spending.ts";
+import { type Cell, type CommandPart, text } from "@gyre/coding/internal/conversation/command";
+import { toLlmMessage } from "@gyre/coding/internal/conversation/user-command";
+import type { Purpose } from "@gyre/coding/internal/harness/spending";
 import { FREE_MARK } from "../text/markdown-text.ts";
 import { costText, formatCount, usageSentence } from "../text/usage-text.ts";
 import type { SlashCommand } from "./command-context.ts";

@@ -1,11 +1,11 @@
-import { countTools, readSpending } from "../harness/spending.ts";
+import { countTools, readSpending } from "@gyre/coding/internal/harness/spending";
 import { Agent, type Middleware } from "@gyre/agent";
 import type { Model } from "@gyre/ai";
 import type { ScriptedModel } from "@gyre/ai/testing";
 import { createJournal } from "@gyre/sessions";
 import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
 import type { AcpFolder } from "../modes/acp/host.ts";
-import type { Harness } from "../harness/harness.ts";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
 
 export interface ScriptedHarnessOptions {
   script: ScriptedModel;

@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai/testing";
-import type { Models } from "../models/models.ts";
+import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../core/options.ts";
-import type { ExitCode } from "../core/exit-codes.ts";
+import type { ExitCode } from "@gyre/coding/internal/core/exit-codes";
 import { runScreenReader } from "../modes/screen-reader/screen-reader.ts";
 import { type FirstSetup, readFirstSetup } from "../modes/tui/start/agent-opener.ts";
-import { version } from "../core/version.ts";
+import { version } from "@gyre/coding/internal/core/version";
 import { textIo } from "./command-io.ts";
 import { LineDriver } from "./line-driver.ts";
 

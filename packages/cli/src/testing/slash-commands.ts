@@ -4,9 +4,9 @@ import type {
   CommandResult,
   OpenRequest,
   Question,
-} from "../conversation/command.ts";
-import type { Harness } from "../harness/harness.ts";
-import type { Setup } from "../harness/setup.ts";
+} from "@gyre/coding/internal/conversation/command";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { Setup } from "../core/setup.ts";
 import { builtinCommands } from "../slash-commands/builtin.ts";
 import type { Copied, SlashCommand, SlashContext } from "../slash-commands/command-context.ts";
 import { keyTable } from "../slash-commands/help.ts";

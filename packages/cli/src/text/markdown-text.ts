@@ -1,5 +1,5 @@
-import type { Cell, CommandPart } from "../conversation/command.ts";
-import { oneLine } from "./shown-text.ts";
+import type { Cell, CommandPart } from "@gyre/coding/internal/conversation/command";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 
 /** A bar is no wider, however wide the terminal is. */
 const MAX_BAR_COLUMNS = 60;

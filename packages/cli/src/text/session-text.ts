@@ -1,7 +1,7 @@
 import { type AgentMessage, isLlmMessage } from "@gyre/agent";
 import type { AssistantContent, UserContent } from "@gyre/ai";
 import type { Entry } from "@gyre/sessions";
-import { exitText } from "../conversation/user-command.ts";
+import { exitText } from "@gyre/coding/internal/conversation/user-command";
 import { sanitize } from "@gyre/tools";
 
 const KIB = 1024;

@@ -1,7 +1,7 @@
 import { type AgentToolResult, present } from "@gyre/agent";
 import { toRecord } from "@gyre/ai";
 import { findPresentation } from "@gyre/tools/catalog";
-import { shownLine, shownText } from "./shown-text.ts";
+import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 
 /** Lines of a tool's output that are shown; the rest is counted. */
 export const MAX_SHOWN_LINES = 8;

@@ -23,7 +23,7 @@ import {
   shellTool,
   type ToolEnv,
 } from "@gyre/tools";
-import { FileRecorder } from "../../../../packages/cli/dist/file-history/recorder.js";
+import { FileRecorder } from "../../../../packages/coding/dist/file-history/recorder.js";
 import { type Case, createRatio, formatMs, type Line } from "../measure/lines.ts";
 import { median } from "../measure/measure.ts";
 

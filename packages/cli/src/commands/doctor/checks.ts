@@ -8,13 +8,17 @@ import { type KeyStore, MissingKeyError } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES, resolveService } from "@gyre/ai/providers";
 import { cleanPath, type Sandbox, SandboxMissingError } from "@gyre/tools";
 import type { Io } from "../../core/io.ts";
-import { isRunning } from "../../file-history/copies.ts";
-import type { Models } from "../../models/models.ts";
-import { type AddressPlace, addressPlace, findKeyPlaces } from "../../models/service-places.ts";
-import type { SettingsFile } from "../../settings/load.ts";
-import type { SettingsProblem } from "../../settings/problem.ts";
+import { isRunning } from "@gyre/coding/internal/file-history/copies";
+import type { Models } from "@gyre/coding/internal/models/models";
+import {
+  type AddressPlace,
+  addressPlace,
+  findKeyPlaces,
+} from "@gyre/coding/internal/models/service-places";
+import type { SettingsFile } from "@gyre/coding/internal/settings/load";
+import type { SettingsProblem } from "@gyre/coding/internal/settings/problem";
 import { openTerminal } from "../../core/terminal.ts";
-import { modelValue } from "../../text/choices.ts";
+import { modelValue } from "@gyre/coding/internal/text/choices";
 
 /** What was found, and what to do about it. */
 export interface Check {

@@ -21,15 +21,15 @@ import {
   findKeys,
 } from "./checks.ts";
 import { checkExtensions } from "./extensions.ts";
-import { EXIT } from "../../core/exit-codes.ts";
+import { EXIT } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../../core/io.ts";
-import { openModels } from "../../models/models.ts";
+import { openModels } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../core/options.ts";
-import { inspectSettings } from "../../settings/load.ts";
-import type { Settings } from "../../settings/settings.ts";
-import { plainText } from "../../text/plain-text.ts";
+import { inspectSettings } from "@gyre/coding/internal/settings/load";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
 import { openTerminal } from "../../core/terminal.ts";
-import { version } from "../../core/version.ts";
+import { version } from "@gyre/coding/internal/core/version";
 
 /** What `runDoctor` takes from elsewhere; for tests. */
 export interface DoctorParts {

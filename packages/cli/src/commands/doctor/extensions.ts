@@ -1,9 +1,9 @@
 import type { McpServerEntry } from "@gyre/tools/mcp";
 import { type Check, ok, warning, withoutSecrets } from "./checks.ts";
-import type { GuidanceOptions } from "../../guidance/instructions.ts";
-import { configFolder } from "../../settings/file.ts";
-import type { SettingsLayer } from "../../settings/load.ts";
-import type { Settings } from "../../settings/settings.ts";
+import type { GuidanceOptions } from "@gyre/coding/internal/guidance/instructions";
+import { configFolder } from "@gyre/coding/internal/settings/file";
+import type { SettingsLayer } from "@gyre/coding/internal/settings/load";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
 import type { Environment } from "../../core/io.ts";
 
 /** Names that are listed; of more, how many there are. */
@@ -37,8 +37,8 @@ export async function checkExtensions(place: ExtensionPlace): Promise<Check[]> {
 async function checkPlugins({ settings: { plugins = [] } }: ExtensionPlace): Promise<Check[]> {
   if (plugins.length === 0) return [ok("plugins", "none")];
   const [{ findPlugin, PluginError }, { refuseTypes }] = await Promise.all([
-    import("../../settings/plugin-entry.ts"),
-    import("../../extensions/plugins.ts"),
+    import("@gyre/coding/internal/settings/plugin-entry"),
+    import("@gyre/coding/internal/extensions/plugins"),
   ]);
   return [...new Set(plugins)].map((path) => {
     try {
@@ -54,7 +54,7 @@ async function checkPlugins({ settings: { plugins = [] } }: ExtensionPlace): Pro
 
 async function checkHooks({ settings: { hooks } }: ExtensionPlace): Promise<Check[]> {
   if (hooks === undefined) return [ok("hooks", "none")];
-  const { HOOK_EVENTS, parseHooks } = await import("../../settings/hooks.ts");
+  const { HOOK_EVENTS, parseHooks } = await import("@gyre/coding/internal/settings/hooks");
   const { hooks: given, unknown } = parseHooks(hooks);
   const counts = HOOK_EVENTS.flatMap((event) => {
     const count = given.filter((hook) => hook.event === event).length;
@@ -69,7 +69,7 @@ async function checkHooks({ settings: { hooks } }: ExtensionPlace): Promise<Chec
 }
 
 async function checkMcp(place: ExtensionPlace): Promise<Check[]> {
-  const { mcpServers } = await import("../../mcp/servers.ts");
+  const { mcpServers } = await import("@gyre/coding/internal/mcp/servers");
   const { checks, warn } = collected("mcp");
   const servers = mcpServers({ ...place, warn });
   const found = servers.map((server) => ok("mcp", serverText(server)));
@@ -85,7 +85,7 @@ function serverText({ name, config, scope }: McpServerEntry): string {
 
 async function checkSkills(place: ExtensionPlace): Promise<Check[]> {
   if (place.settings.skills === false) return [ok("skills", "off, as the settings say")];
-  const { findSkills } = await import("../../guidance/skills.ts");
+  const { findSkills } = await import("@gyre/coding/internal/guidance/skills");
   const { checks, warn } = collected("skills");
   const skills = await findSkills(await locateGuidance(place, warn));
   const names = skills.slice(0, MAX_NAMES).map(({ name }) => name);
@@ -97,7 +97,7 @@ async function checkSkills(place: ExtensionPlace): Promise<Check[]> {
 async function checkInstructions(place: ExtensionPlace): Promise<Check[]> {
   const name = "instructions";
   if (place.settings.instructionFiles === false) return [ok(name, "off, as the settings say")];
-  const { readInstructions } = await import("../../guidance/instructions.ts");
+  const { readInstructions } = await import("@gyre/coding/internal/guidance/instructions");
   const { checks, warn } = collected(name);
   const files = readInstructions(await locateGuidance(place, warn));
   return orNone(name, [...files.map(({ path }) => ok(name, path)), ...checks]);
@@ -108,7 +108,7 @@ async function locateGuidance(
   warn: (text: string) => void,
 ): Promise<GuidanceOptions> {
   const { AgentTexts, agentTextFolder, describeHeld } =
-    await import("../../guidance/agent-texts.ts");
+    await import("@gyre/coding/internal/guidance/agent-texts");
   const texts = new AgentTexts(agentTextFolder(env));
   const config = configFolder(env, home);
   return { cwd, home, config, warn, texts, hold: (text) => warn(describeHeld(text)) };

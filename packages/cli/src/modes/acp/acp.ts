@@ -22,13 +22,13 @@ import type { Session, SessionStorage, SessionSummary } from "@gyre/sessions";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpHost } from "./host.ts";
 import type { AcpEditor, AcpSession } from "./session.ts";
-import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
+import { EXIT, type ExitCode } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../../core/io.ts";
 import { createReadable, createWritable, redirectConsole } from "../../core/streams.ts";
-import { editorServers } from "../../mcp/editor.ts";
+import { editorServers } from "./mcp-servers.ts";
 import type { Values } from "../../core/options.ts";
-import { version } from "../../core/version.ts";
-import { sessionTitle } from "../../conversation/prompt-text.ts";
+import { version } from "@gyre/coding/internal/core/version";
+import { sessionTitle } from "@gyre/coding/internal/conversation/prompt-text";
 
 /** Sessions in one answer of session/list. */
 export const SESSIONS_PER_PAGE = 50;

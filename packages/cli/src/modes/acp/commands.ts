@@ -6,8 +6,8 @@ import {
   type Question,
   runCommand,
   text,
-} from "../../conversation/command.ts";
-import type { Harness } from "../../harness/harness.ts";
+} from "@gyre/coding/internal/conversation/command";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { SlashContext } from "../../slash-commands/command-context.ts";
 import { findEditorCommands } from "../../slash-commands/find-commands.ts";
 import { asCode, partsMarkdown } from "../../text/markdown-text.ts";

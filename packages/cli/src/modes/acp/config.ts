@@ -10,8 +10,8 @@ import {
   modelValue,
   THINKING,
   withCurrentModel,
-} from "../../text/choices.ts";
-import type { Harness } from "../../harness/harness.ts";
+} from "@gyre/coding/internal/text/choices";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
 
 export type ConfigId = "model" | "mode" | "thinking";
 

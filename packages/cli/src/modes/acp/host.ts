@@ -1,10 +1,10 @@
 import { errorMessage } from "@gyre/ai";
 import type { Session, SessionStorage } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
-import type { ModelChoice } from "../../text/choices.ts";
-import type { Approvals, Harness } from "../../harness/harness.ts";
+import type { ModelChoice } from "@gyre/coding/internal/text/choices";
+import type { Approvals, Harness } from "@gyre/coding/internal/harness/harness";
 import type { Environment, Io } from "../../core/io.ts";
-import type { Setup } from "../../harness/setup.ts";
+import type { Setup } from "../../core/setup.ts";
 import type { Values } from "../../core/options.ts";
 
 export interface AcpFolder {
@@ -39,8 +39,8 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
   return {
     async folder(cwd) {
       const [{ openStore, readSetup }, { openHarness }, { builtinCommands }] = await Promise.all([
-        import("../../harness/setup.ts"),
-        import("../../harness/harness.ts"),
+        import("../../core/setup.ts"),
+        import("@gyre/coding/internal/harness/harness"),
         import("../../slash-commands/builtin.ts"),
       ]);
       const setup = await readSetup({ ...values, cwd }, io);
@@ -66,19 +66,19 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         env: io.env,
         ...(setup.layers && { layers: setup.layers }),
         models: async () => {
-          const { usableModels } = await import("../../models/usable-models.ts");
+          const { usableModels } = await import("@gyre/coding/internal/models/usable-models");
           return usableModels(settings, io.env);
         },
       };
     },
     async store() {
-      const { openStore } = await import("../../harness/setup.ts");
+      const { openStore } = await import("../../core/setup.ts");
       return openStore(io);
     },
     async missingKey() {
       const [{ readSetup }, { openModels }] = await Promise.all([
-        import("../../harness/setup.ts"),
-        import("../../models/models.ts"),
+        import("../../core/setup.ts"),
+        import("@gyre/coding/internal/models/models"),
       ]);
       const { settings } = await readSetup(values, io);
       try {

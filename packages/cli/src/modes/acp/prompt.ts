@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { ImageContent, TextContent } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
-import { parseCommand } from "../../conversation/command.ts";
-import type { PromptRequest } from "../../harness/harness.ts";
+import { parseCommand } from "@gyre/coding/internal/conversation/command";
+import type { PromptRequest } from "@gyre/coding/internal/harness/harness";
 import { AcpInvalidError } from "./error.ts";
 
 /**

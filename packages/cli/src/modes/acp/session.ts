@@ -24,8 +24,8 @@ import { findCommand, parsePrompt } from "./prompt.ts";
 import { proposedContent, createCallView } from "./tool-call.ts";
 import { createPlan, Updates } from "./updates.ts";
 import { retryText } from "../print/progress.ts";
-import { isMode, isThinkingLevel, type ModelChoice } from "../../text/choices.ts";
-import type { Harness, Outcome } from "../../harness/harness.ts";
+import { isMode, isThinkingLevel, type ModelChoice } from "@gyre/coding/internal/text/choices";
+import type { Harness, Outcome } from "@gyre/coding/internal/harness/harness";
 
 const MAX_TITLE_CHARS = 80;
 

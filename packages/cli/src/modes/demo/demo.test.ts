@@ -9,7 +9,7 @@ import { createSandbox } from "@gyre/tools";
 import { describe, expect, it } from "vitest";
 import { BROKEN_CODE, FIXED_CODE, PROJECT_FILES, SOURCE_FILE } from "./project.ts";
 import { type DemoOptions, runDemo } from "./demo.ts";
-import { plainText } from "../../text/plain-text.ts";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
 
 interface Shown {
   code: number;

@@ -1,6 +1,6 @@
 import type { Model, ProtocolClient } from "@gyre/ai";
 import { findService } from "@gyre/ai/providers";
-import { openModels } from "../../models/models.ts";
+import { openModels } from "@gyre/coding/internal/models/models";
 import type { Environment } from "../../core/io.ts";
 
 /** A model of a service, and the way to it. */

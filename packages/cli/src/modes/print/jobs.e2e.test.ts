@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { requestCheckFor } from "../../../../ai/src/providers/testing/request-checks.ts";
-import { DEFAULT_TOOLS } from "../../core/tool-lists.ts";
+import { DEFAULT_TOOLS } from "@gyre/coding/internal/core/tool-lists";
 import {
   BROKEN_CODE,
   FIXED_CODE,

@@ -4,16 +4,27 @@ import { type AgentEvent, listCalls } from "@gyre/agent";
 import { errnoOf, errorMessage, textOf } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { sanitize } from "@gyre/tools";
-import { type AnswerSchema, readAnswerSchema } from "../../harness/answer-schema.ts";
+import { type AnswerSchema, readAnswerSchema } from "@gyre/coding/internal/harness/answer-schema";
 import { dollars } from "../../text/dollars.ts";
-import { EXIT, type ExitCode, ExitError, OutputError, UsageError } from "../../core/exit-codes.ts";
-import { type DeniedCall, type Harness, openHarness, type Outcome } from "../../harness/harness.ts";
+import {
+  EXIT,
+  type ExitCode,
+  ExitError,
+  OutputError,
+  UsageError,
+} from "@gyre/coding/internal/core/exit-codes";
+import {
+  type DeniedCall,
+  type Harness,
+  openHarness,
+  type Outcome,
+} from "@gyre/coding/internal/harness/harness";
 import type { Io, Sink } from "../../core/io.ts";
 import { OPTIONS, type Values } from "../../core/options.ts";
 import { Progress } from "./progress.ts";
-import { chooseSession, readSetup, type Setup } from "../../harness/setup.ts";
+import { chooseSession, readSetup, type Setup } from "../../core/setup.ts";
 import { readInput } from "../../core/standard-input.ts";
-import { modelValue } from "../../text/choices.ts";
+import { modelValue } from "@gyre/coding/internal/text/choices";
 
 const FORMATS = OPTIONS.output.complete;
 type Format = (typeof FORMATS)[number];

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "@gyre/agent";
 import { describe, expect, it } from "vitest";
-import type { DeniedCall } from "../../harness/harness.ts";
+import type { DeniedCall } from "@gyre/coding/internal/harness/harness";
 import { Progress } from "./progress.ts";
 
 const REASON =

@@ -1,8 +1,8 @@
 import type { AgentEvent } from "@gyre/agent";
 import { sanitize } from "@gyre/tools";
-import type { DeniedCall } from "../../harness/harness.ts";
+import type { DeniedCall } from "@gyre/coding/internal/harness/harness";
 import type { Sink } from "../../core/io.ts";
-import { shellWord } from "../../text/shell-word.ts";
+import { shellWord } from "@gyre/coding/internal/text/shell-word";
 import { fit } from "../../core/terminal.ts";
 import { findPresentation } from "@gyre/tools/catalog";
 import { callText, deniedText, duration, elapsed, firstSentence } from "../../text/tool-text.ts";

@@ -14,13 +14,13 @@ import {
   type SessionPrompt,
 } from "@gyre/server";
 import { type EntryBody, type Session, SessionError, type SessionStorage } from "@gyre/sessions";
-import type { Outcome } from "../../conversation/types.ts";
-import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
-import { type Ceilings, isModeWithin, isToolWithin } from "../../harness/ceilings.ts";
-import type { Approvals, Harness } from "../../harness/harness.ts";
+import type { Outcome } from "@gyre/coding/internal/conversation/types";
+import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { type Ceilings, isModeWithin, isToolWithin } from "@gyre/coding/internal/harness/ceilings";
+import type { Approvals, Harness } from "@gyre/coding/internal/harness/harness";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
-import { isMode, MODE_NAMES, modelValue } from "../../text/choices.ts";
+import { isMode, MODE_NAMES, modelValue } from "@gyre/coding/internal/text/choices";
 
 /** What holds for a folder, which may have settings of its own. */
 export interface RpcFolder {
@@ -46,8 +46,8 @@ export function rpcSetup(io: Io): RpcSetup {
   let store: Promise<SessionStorage> | undefined;
   return async (values) => {
     const [{ openStore, readSetup }, { openHarness }] = await Promise.all([
-      import("../../harness/setup.ts"),
-      import("../../harness/harness.ts"),
+      import("../../core/setup.ts"),
+      import("@gyre/coding/internal/harness/harness"),
     ]);
     const setup = await readSetup(values, io);
     const isKept = setup.settings.sessions !== false && !values["no-session"];
@@ -66,7 +66,7 @@ export function rpcSetup(io: Io): RpcSetup {
 async function loadTools(root: string, environment: Io["env"]): Promise<void> {
   const [{ openToolset }] = await Promise.all([
     import("@gyre/tools"),
-    import("../../models/default-model.ts"),
+    import("@gyre/coding/internal/models/default-model"),
   ]);
   const toolset = await openToolset({ root, environment, sandbox: "none" });
   await toolset.close();

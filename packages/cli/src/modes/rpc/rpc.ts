@@ -3,12 +3,12 @@ import { Writable } from "node:stream";
 import { errorMessage } from "@gyre/ai";
 import { openStdio } from "@gyre/protocol/stdio";
 import { serveSessions } from "@gyre/server";
-import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
+import { EXIT, type ExitCode } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { createWritable, redirectConsole } from "../../core/streams.ts";
 import { RpcHost, type RpcSetup, rpcSetup } from "./host.ts";
-import { version } from "../../core/version.ts";
+import { version } from "@gyre/coding/internal/core/version";
 
 /**
  * `gyre rpc`: the session frames of the protocol, one a line, on stdin and stdout. stdout

@@ -1,18 +1,18 @@
 import type { Clock } from "@gyre/ai";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor } from "@gyre/tools";
-import { type OpenRequest, text } from "../../conversation/command.ts";
-import { ConversationController } from "../../conversation/controller.ts";
-import type { Outcome } from "../../conversation/types.ts";
-import type { ConversationItem, ConversationView } from "../../conversation/view.ts";
+import { type OpenRequest, text } from "@gyre/coding/internal/conversation/command";
+import { ConversationController } from "@gyre/coding/internal/conversation/controller";
+import type { Outcome } from "@gyre/coding/internal/conversation/types";
+import type { ConversationItem, ConversationView } from "@gyre/coding/internal/conversation/view";
 import type { Io } from "../../core/io.ts";
-import type { Harness } from "../../harness/harness.ts";
-import type { Setup } from "../../harness/setup.ts";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { Setup } from "../../core/setup.ts";
 import {
   createSlashContext,
   type SlashCommand,
   type SlashContext,
 } from "../../slash-commands/command-context.ts";
-import { oneLine, shownText } from "../../text/shown-text.ts";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { row } from "../tui/terminal/row.ts";
 import type { ScreenReaderEvents } from "./events.ts";
 import { timeInWords } from "./format.ts";

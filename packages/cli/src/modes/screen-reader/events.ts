@@ -6,10 +6,10 @@ import {
   retryText,
   waitingText,
 } from "../print/progress.ts";
-import { shownLine, shownText } from "../../text/shown-text.ts";
+import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { type CallText, callText, counted, grouped } from "../../text/tool-text.ts";
-import { userText } from "../../conversation/prompt-text.ts";
-import { exitText, type UserCommandMessage } from "../../conversation/user-command.ts";
+import { userText } from "@gyre/coding/internal/conversation/prompt-text";
+import { exitText, type UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
 import { createErrorBlock } from "../tui/transcript/message-blocks.ts";
 import { NO_COLORS } from "../tui/terminal/theme.ts";
 import { Paragraphs } from "./paragraphs.ts";

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from "node:readline";
 import { sanitize } from "@gyre/tools";
-import { plainText } from "../../text/plain-text.ts";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
 import type { Output } from "../../core/terminal.ts";
 
 /** A line that ends so goes on in the next one. */

@@ -1,7 +1,7 @@
 import type { Session } from "@gyre/sessions";
-import type { Choice, OpenRequest } from "../../conversation/command.ts";
-import { choosablePrompts } from "../../file-history/prompts.ts";
-import { oneLine, shownText } from "../../text/shown-text.ts";
+import type { Choice, OpenRequest } from "@gyre/coding/internal/conversation/command";
+import { choosablePrompts } from "@gyre/coding/internal/file-history/prompts";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { grouped } from "../../text/tool-text.ts";
 import type { Block } from "../tui/ui/block.ts";
 import { NO_COLORS, type Theme } from "../tui/terminal/theme.ts";

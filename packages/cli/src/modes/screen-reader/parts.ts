@@ -1,5 +1,5 @@
-import type { Cell, CommandPart } from "../../conversation/command.ts";
-import { oneLine, shownText } from "../../text/shown-text.ts";
+import type { Cell, CommandPart } from "@gyre/coding/internal/conversation/command";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { cellsInWords, markdownInWords } from "./format.ts";
 
 /** What a command shows, as lines to be read aloud. A bar is left out: a table has its numbers. */

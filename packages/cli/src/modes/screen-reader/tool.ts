@@ -1,5 +1,5 @@
 import { type CallText, counted, readDetails, MAX_SHOWN_LINES } from "../../text/tool-text.ts";
-import { shownText } from "../../text/shown-text.ts";
+import { shownText } from "@gyre/coding/internal/text/shown-text";
 import { countChanges, type DiffFile, type DiffLine } from "../tui/transcript/diff-view.ts";
 import {
   type CallEnd,

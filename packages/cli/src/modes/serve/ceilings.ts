@@ -2,14 +2,14 @@ import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { defaultSessionFolder } from "@gyre/sessions";
-import { UsageError } from "../../core/exit-codes.ts";
+import { UsageError } from "@gyre/coding/internal/core/exit-codes";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
-import type { Ceilings } from "../../harness/ceilings.ts";
-import type { Setup } from "../../harness/setup.ts";
-import type { Models } from "../../models/models.ts";
-import { configFolder } from "../../settings/file.ts";
-import { modelValue } from "../../text/choices.ts";
+import type { Ceilings } from "@gyre/coding/internal/harness/ceilings";
+import type { Setup } from "../../core/setup.ts";
+import type { Models } from "@gyre/coding/internal/models/models";
+import { configFolder } from "@gyre/coding/internal/settings/file";
+import { modelValue } from "@gyre/coding/internal/text/choices";
 
 export interface CeilingsOptions {
   values: Values;

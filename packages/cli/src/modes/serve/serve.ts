@@ -4,15 +4,20 @@ import { ModelService, WireServer, type Transport, type WireService } from "@gyr
 import { readOrMakeToken } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
 import { SessionService } from "@gyre/server";
-import { EXIT, type ExitCode, ExitError, findExitCode } from "../../core/exit-codes.ts";
-import { orAborted } from "../../conversation/command.ts";
+import {
+  EXIT,
+  type ExitCode,
+  ExitError,
+  findExitCode,
+} from "@gyre/coding/internal/core/exit-codes";
+import { orAborted } from "@gyre/coding/internal/conversation/command";
 import type { Io, Sink } from "../../core/io.ts";
-import { type Models, openModels } from "../../models/models.ts";
+import { type Models, openModels } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../core/options.ts";
 import { createWritable, redirectConsole } from "../../core/streams.ts";
 import { RpcHost, rpcSetup } from "../rpc/host.ts";
-import { readSetup } from "../../harness/setup.ts";
-import { version } from "../../core/version.ts";
+import { readSetup } from "../../core/setup.ts";
+import { version } from "@gyre/coding/internal/core/version";
 import { readCeilings } from "./ceilings.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { errorCode, ServeLog } from "./log.ts";

@@ -2,11 +2,11 @@ import type { Model } from "@gyre/ai";
 import { parseUserModels, userServices } from "@gyre/ai/models";
 import { createKeyStore } from "@gyre/ai/node";
 import { resolveService, SERVICES } from "@gyre/ai/providers";
-import { findKeyPlaces } from "../../models/service-places.ts";
-import type { Models } from "../../models/models.ts";
-import type { Settings } from "../../settings/settings.ts";
+import { findKeyPlaces } from "@gyre/coding/internal/models/service-places";
+import type { Models } from "@gyre/coding/internal/models/models";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
 import type { Environment } from "../../core/io.ts";
-import { modelValue } from "../../text/choices.ts";
+import { modelValue } from "@gyre/coding/internal/text/choices";
 
 export interface UsableModelsOptions {
   models: Models;

@@ -5,12 +5,16 @@ import {
   type PermissionMode,
   ruleFor,
 } from "@gyre/tools";
-import type { CommandPart, OpenRequest, Question } from "../../../conversation/command.ts";
-import { ConversationController } from "../../../conversation/controller.ts";
-import type { ConversationItem, ConversationView } from "../../../conversation/view.ts";
+import type {
+  CommandPart,
+  OpenRequest,
+  Question,
+} from "@gyre/coding/internal/conversation/command";
+import { ConversationController } from "@gyre/coding/internal/conversation/controller";
+import type { ConversationItem, ConversationView } from "@gyre/coding/internal/conversation/view";
 import type { Io } from "../../../core/io.ts";
-import type { Harness } from "../../../harness/harness.ts";
-import type { Setup } from "../../../harness/setup.ts";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { Setup } from "../../../core/setup.ts";
 import {
   createSlashContext,
   type SlashCommand,
@@ -18,7 +22,7 @@ import {
 } from "../../../slash-commands/command-context.ts";
 import { keyTable } from "../../../slash-commands/help.ts";
 import { partsMarkdown } from "../../../text/markdown-text.ts";
-import { oneLine } from "../../../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import type { FooterFacts } from "./footer.ts";
 import { formatKey, type Key } from "../terminal/key.ts";
 import { createErrorBlock } from "../transcript/message-blocks.ts";

@@ -1,9 +1,9 @@
 import { systemClock } from "@gyre/ai";
-import { EXIT, type ExitCode, findExitCode } from "../../../core/exit-codes.ts";
-import type { Harness } from "../../../harness/harness.ts";
+import { EXIT, type ExitCode, findExitCode } from "@gyre/coding/internal/core/exit-codes";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Values } from "../../../core/options.ts";
-import { version } from "../../../core/version.ts";
+import { version } from "@gyre/coding/internal/core/version";
 import { createCompletions } from "../editor/completion.ts";
 import { TerminalConversation } from "./conversation.ts";
 import { Editor } from "../editor/editor.ts";
@@ -18,7 +18,7 @@ import { bannerRow } from "../start/banner.ts";
 import { COLORS, NO_COLORS, type Theme } from "../terminal/theme.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { closeLostTerminal, Tty, type TtyInput, type TtyOutput } from "../terminal/tty.ts";
-import type { OpenRequest } from "../../../conversation/command.ts";
+import type { OpenRequest } from "@gyre/coding/internal/conversation/command";
 import type { SlashContext } from "../../../slash-commands/command-context.ts";
 import { Window } from "./window.ts";
 

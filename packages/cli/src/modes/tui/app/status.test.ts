@@ -1,7 +1,7 @@
 import { Agent } from "@gyre/agent";
 import { expect, test } from "vitest";
 import { textOfRow } from "../terminal/row.ts";
-import { listWaiting } from "../../../conversation/queue.ts";
+import { listWaiting } from "@gyre/coding/internal/conversation/queue";
 import { waitingRows, workingRow } from "./status.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 

@@ -1,5 +1,5 @@
-import type { Waiting } from "../../../conversation/queue.ts";
-import { oneLine, shownText } from "../../../text/shown-text.ts";
+import type { Waiting } from "@gyre/coding/internal/conversation/queue";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { elapsed } from "../../../text/tool-text.ts";
 import { fitRow, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

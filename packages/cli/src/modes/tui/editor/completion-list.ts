@@ -1,6 +1,6 @@
 import { measureWidth } from "../../../text/width.ts";
 import { errorMessage } from "@gyre/ai";
-import { oneLine } from "../../../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import type { Completion, CompletionRequest, Completions } from "./completion.ts";
 import { fitRow, padRow, type Row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -1,7 +1,7 @@
-import { oneLine, shownText } from "../../../text/shown-text.ts";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import type { FileFinder } from "./file-finder.ts";
 import { fuzzyRank } from "./fuzzy.ts";
-import type { Choice } from "../../../conversation/command.ts";
+import type { Choice } from "@gyre/coding/internal/conversation/command";
 import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 
 /** The most choices that are listed. */

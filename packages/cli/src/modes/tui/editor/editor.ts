@@ -1,4 +1,4 @@
-import { plainText } from "../../../text/plain-text.ts";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
 import type { Completions } from "./completion.ts";
 import { CompletionList, MAX_LIST_ROWS } from "./completion-list.ts";
 import { MAX_SIGNS, signAt, SIGNS, TextRows } from "./editor-rows.ts";

@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/shown-text.ts";
+import { shownText } from "@gyre/coding/internal/text/shown-text";
 import { measureWidth } from "../../../text/width.ts";
 import { listRows } from "./completion-list.ts";
 import { removeLast } from "./line-input.ts";

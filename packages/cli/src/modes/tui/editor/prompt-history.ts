@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync, renameSync, writeFileSync } f
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Clock, errorMessage, toRecord } from "@gyre/ai";
-import { logFile } from "../../../core/log-file.ts";
+import { logFile } from "@gyre/coding/internal/core/log-file";
 import type { Environment } from "../../../core/io.ts";
 
 /** The most prompts that are kept of a folder. */

@@ -18,10 +18,10 @@ import { diffLines } from "../transcript/diff-view.ts";
 import { EXPORT_STYLE } from "./style.ts";
 import { htmlText } from "./html-text.ts";
 import { markdownHtml, plainHtml } from "./markdown-html.ts";
-import { promptText, sentOutputText } from "../../../conversation/prompt-text.ts";
-import { exitText, type UserCommandMessage } from "../../../conversation/user-command.ts";
-import { readSpending } from "../../../harness/spending.ts";
-import { oneLine } from "../../../text/shown-text.ts";
+import { promptText, sentOutputText } from "@gyre/coding/internal/conversation/prompt-text";
+import { exitText, type UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
+import { readSpending } from "@gyre/coding/internal/harness/spending";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { toolView } from "../transcript/tool-view.ts";
 
 /** The mark of a page is within this many bytes of its beginning. */

@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/shown-text.ts";
+import { shownText } from "@gyre/coding/internal/text/shown-text";
 import type { LexedBlock } from "./tree.ts";
 
 /** A line that is not complete, always on one row. */

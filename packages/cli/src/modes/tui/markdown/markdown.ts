@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/shown-text.ts";
+import { shownText } from "@gyre/coding/internal/text/shown-text";
 import { type Block, cacheRows, type OpenBlock } from "../ui/block.ts";
 import type { Format } from "./formatters.ts";
 import {

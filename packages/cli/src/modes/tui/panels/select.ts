@@ -3,7 +3,7 @@ import { containsInOrder, toCodes } from "../editor/fuzzy.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
 import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, type Span, span, widthOfRow } from "../terminal/row.ts";
-import { oneLine } from "../../../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import type { Theme } from "../terminal/theme.ts";
 import type { Choice, Panel, PanelAnswer, PanelView, PanelQuestion } from "../ui/ui.ts";
 import { wrapRows } from "../terminal/wrap.ts";

@@ -1,4 +1,4 @@
-import { oneLine } from "../../../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { splitClusters } from "../../../text/width.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";

@@ -2,8 +2,8 @@ import { type AgentMessage, listCalls, isLlmMessage } from "@gyre/agent";
 import { textOf, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { callText } from "../../../text/tool-text.ts";
-import { promptText } from "../../../conversation/prompt-text.ts";
-import { oneLine } from "../../../text/shown-text.ts";
+import { promptText } from "@gyre/coding/internal/conversation/prompt-text";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 
 /** Messages that are read at once. */
 const MAX_READ_AT_ONCE = 128;

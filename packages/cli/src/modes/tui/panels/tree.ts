@@ -2,7 +2,7 @@ import { errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { fitRow, type Row, row, type Span, span } from "../terminal/row.ts";
-import { oneLine } from "../../../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { TextPanel } from "./text.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type MessageTree, buildMessageTree, type TreeRow } from "./tree-layout.ts";

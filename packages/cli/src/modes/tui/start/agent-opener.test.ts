@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { AgentTexts, agentTextFolder } from "../../../guidance/agent-texts.ts";
+import { AgentTexts, agentTextFolder } from "@gyre/coding/internal/guidance/agent-texts";
 import { textIo } from "../../../testing/command-io.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 import type { Ui } from "../ui/ui.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { type Harness, openHarness } from "../../../harness/harness.ts";
+import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
 import type { Environment, Io } from "../../../core/io.ts";
-import type { Models } from "../../../models/models.ts";
+import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../../core/options.ts";
 import {
   type ChosenSession,
@@ -11,9 +11,9 @@ import {
   openStore,
   readSetup,
   type Setup,
-} from "../../../harness/setup.ts";
-import type { OpenRequest } from "../../../conversation/command.ts";
-import type { ConversationController } from "../../../conversation/controller.ts";
+} from "../../../core/setup.ts";
+import type { OpenRequest } from "@gyre/coding/internal/conversation/command";
+import type { ConversationController } from "@gyre/coding/internal/conversation/controller";
 import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 import type { Ui } from "../ui/ui.ts";
 import type { FolderTrust } from "./banner.ts";
@@ -134,7 +134,8 @@ export class AgentOpener {
   async askAboutGuidance(): Promise<void> {
     const { io, ui } = this.#options;
     const { cwd, settings } = this.#setup;
-    const { acceptHeldTexts, findHeldTexts } = await import("../../../guidance/guidance.ts");
+    const { acceptHeldTexts, findHeldTexts } =
+      await import("@gyre/coding/internal/guidance/guidance");
     const held = await findHeldTexts({ cwd, env: io.env }, settings);
     if (held.length === 0) return;
     const { askAboutGuidance } = await import("./guidance-question.ts");

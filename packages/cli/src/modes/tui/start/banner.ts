@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { sep } from "node:path";
-import { oneLine } from "../../../text/shown-text.ts";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { measureWidth, splitClusters, takeClusters } from "../../../text/width.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -1,7 +1,7 @@
 import { relative } from "node:path";
-import type { HeldText } from "../../../guidance/agent-texts.ts";
-import { realPath } from "../../../settings/project-file.ts";
-import { oneLine } from "../../../text/shown-text.ts";
+import type { HeldText } from "@gyre/coding/internal/guidance/agent-texts";
+import { realPath } from "@gyre/coding/internal/settings/project-file";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { type DiffFile, diffTexts, fileRows } from "../transcript/diff-view.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapText } from "../terminal/wrap.ts";

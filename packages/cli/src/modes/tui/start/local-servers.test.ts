@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { openModels } from "../../../models/models.ts";
+import { openModels } from "@gyre/coding/internal/models/models";
 import {
   findLocalServers,
   LOCAL_SERVICES,

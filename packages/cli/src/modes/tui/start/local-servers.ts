@@ -1,7 +1,7 @@
 import { toRecord } from "@gyre/ai";
 import { httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
-import { shownText } from "../../../text/shown-text.ts";
+import { shownText } from "@gyre/coding/internal/text/shown-text";
 import type { Environment } from "../../../core/io.ts";
 
 /** A server on this machine answers within this time. */

@@ -1,7 +1,7 @@
 import { errorMessage } from "@gyre/ai";
 import type { KeyStore } from "@gyre/ai/node";
-import { environmentKeys, keyFilePath } from "../../../models/service-places.ts";
-import type { Settings } from "../../../settings/settings.ts";
+import { environmentKeys, keyFilePath } from "@gyre/coding/internal/models/service-places";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
 import type { Environment } from "../../../core/io.ts";
 import type { Choice, PanelQuestion, Ui } from "../ui/ui.ts";
 import type { LocalServer } from "./local-servers.ts";
@@ -48,7 +48,7 @@ export async function hasModel(
   keys?: Pick<KeyStore, "list">,
 ): Promise<boolean> {
   if (model !== undefined) return true;
-  const { defaultModel } = await import("../../../models/default-model.ts");
+  const { defaultModel } = await import("@gyre/coding/internal/models/default-model");
   const { createKeyStore } = await import("@gyre/ai/node");
   return (await defaultModel(env, keys ?? createKeyStore({ env }))) !== undefined;
 }
@@ -91,7 +91,7 @@ function formatModelNames({ models, service }: LocalServer): string {
 /** The services that need one key. */
 export async function listKeyServices(): Promise<KeyService[]> {
   const { SERVICES } = await import("@gyre/ai/providers");
-  const { DEFAULT_MODELS } = await import("../../../models/default-model.ts");
+  const { DEFAULT_MODELS } = await import("@gyre/coding/internal/models/default-model");
   const order = Object.keys(DEFAULT_MODELS);
   return SERVICES.filter(({ id, keyEnv }) => order.includes(id) && keyEnv.length > 0)
     .sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))

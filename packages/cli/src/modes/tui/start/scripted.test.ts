@@ -7,8 +7,12 @@ import { SessionStore } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { afterEach, describe, expect, it } from "vitest";
 import { FIXED_CODE, PROJECT_FILES, SOURCE_FILE } from "../../demo/project.ts";
-import { type Harness, type HarnessOptions, openHarness } from "../../../harness/harness.ts";
-import { openModels } from "../../../models/models.ts";
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+} from "@gyre/coding/internal/harness/harness";
+import { openModels } from "@gyre/coding/internal/models/models";
 import { createDemoEnvironment, type DemoFolder, createDemoFolder } from "./demo-folder.ts";
 import { SCRIPTED_MODEL, createScriptedModels, type ScriptedOptions } from "./scripted.ts";
 

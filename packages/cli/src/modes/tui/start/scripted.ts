@@ -1,7 +1,7 @@
 import { type Clock, type Model, type ProtocolClient } from "@gyre/ai";
 import { scriptedModel, scriptedModelInfo, type ScriptedModelOptions } from "@gyre/ai/testing";
-import { EXIT, ExitError } from "../../../core/exit-codes.ts";
-import type { Models } from "../../../models/models.ts";
+import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import type { Models } from "@gyre/coding/internal/models/models";
 import { computeMessageKey, createScriptedPart } from "./scripted-part.ts";
 
 /** The speed of reading. */

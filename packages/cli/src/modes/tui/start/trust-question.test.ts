@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { runTrust } from "../../../commands/trust.ts";
-import { mcpServers } from "../../../mcp/servers.ts";
+import { mcpServers } from "@gyre/coding/internal/mcp/servers";
 import { textIo } from "../../../testing/command-io.ts";
 import {
   removeWorlds,
   type SettingsWorld,
   settingsWorld,
-} from "../../../testing/settings-world.ts";
+} from "@gyre/coding/internal/testing/settings-world";
 import { textOfRow, widthOfRow } from "../terminal/row.ts";
 import { NO_COLORS } from "../terminal/theme.ts";
 import {
@@ -202,7 +202,7 @@ describe("settings that are read quietly", () => {
     const warnings: string[] = [];
     const warn = (text: string): void => void warnings.push(text);
     const { home, project: cwd } = world;
-    const { loadSettings } = await import("../../../settings/load.ts");
+    const { loadSettings } = await import("@gyre/coding/internal/settings/load");
     const options = { env: {}, cwd, home, quietAboutTrust: true, warn };
     const { layers, settings } = await loadSettings({ ...options, flags: {} });
     expect(settings).toEqual({});

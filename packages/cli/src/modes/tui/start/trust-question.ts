@@ -1,10 +1,10 @@
 import { homedir } from "node:os";
 import { relative } from "node:path";
 import type { Values } from "../../../core/options.ts";
-import { oneLine, shownText } from "../../../text/shown-text.ts";
-import { findProjectFile, MCP_FILE, realPath } from "../../../settings/project-file.ts";
-import type { TrustOffer } from "../../../settings/trust-offer.ts";
-import type { Trust } from "../../../settings/trust.ts";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
+import { findProjectFile, MCP_FILE, realPath } from "@gyre/coding/internal/settings/project-file";
+import type { TrustOffer } from "@gyre/coding/internal/settings/trust-offer";
+import type { Trust } from "@gyre/coding/internal/settings/trust";
 import type { Environment } from "../../../core/io.ts";
 import { type Block, cacheRows } from "../ui/block.ts";
 import { type Row, row, span } from "../terminal/row.ts";
@@ -71,14 +71,14 @@ export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
   };
   const found: TrustOffer[] = [];
   if (project) {
-    const { userSettings } = await import("../../../settings/load.ts");
-    const { settingsOffer } = await import("../../../settings/trust-offer.ts");
+    const { userSettings } = await import("@gyre/coding/internal/settings/load");
+    const { settingsOffer } = await import("@gyre/coding/internal/settings/trust-offer");
     const { file } = await userSettings(options);
     // A file that is named on the command line needs no question.
     const isNamed = realPath(file.path) === realPath(project.path);
     if (!isNamed) found.push(await settingsOffer(project, options));
   }
-  if (servers) found.push((await import("../../../mcp/trust.ts")).mcpOffer(servers, cwd));
+  if (servers) found.push((await import("@gyre/coding/internal/mcp/trust")).mcpOffer(servers, cwd));
   if (found.length === 0) return nothing;
   if (flags.trust) return { ...nothing, trust: "trusted once" };
   return buildFinding(found, place, home);
@@ -90,7 +90,7 @@ async function buildFinding(
   home: string,
 ): Promise<TrustFinding> {
   const { readTrustFile, TrustFileError, trustFile, findTrust } =
-    await import("../../../settings/trust.ts");
+    await import("@gyre/coding/internal/settings/trust");
   let folders: ReturnType<typeof readTrustFile> = new Map();
   let problem: string | undefined;
   try {
@@ -185,7 +185,7 @@ export async function applyTrust(
 ): Promise<TrustApplied> {
   if (answer === "once") return { trustOnce: true, trust: "trusted once", messages: [] };
   if (answer !== "always") return { trustOnce: trust === "trusted once", trust, messages: [] };
-  const { storeTrust } = await import("../../../settings/trust-offer.ts");
+  const { storeTrust } = await import("@gyre/coding/internal/settings/trust-offer");
   const messages = offers.map((offer) => storeTrust(offer, env, home));
   return { trustOnce: false, trust: "trusted", messages };
 }

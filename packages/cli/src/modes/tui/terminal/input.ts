@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "@gyre/ai";
-import { plainText } from "../../../text/plain-text.ts";
+import { plainText } from "@gyre/coding/internal/text/plain-text";
 import type { TerminalEvent } from "./key.ts";
 import { type Decoded, decodeCsi, decodeSs3, createKey, decodeCharacter } from "./key-sequence.ts";
 

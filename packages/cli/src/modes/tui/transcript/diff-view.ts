@@ -1,4 +1,4 @@
-import { shownText } from "../../../text/shown-text.ts";
+import { shownText } from "@gyre/coding/internal/text/shown-text";
 import { findCommonParts, splitParts } from "./line-diff.ts";
 import { fitRow, joinStyles, type Row, row, type Span, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";

@@ -1,8 +1,8 @@
 import type { FailureKind, UserMessage } from "@gyre/ai";
-import { shownLine, shownText } from "../../../text/shown-text.ts";
+import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { counted, elapsed } from "../../../text/tool-text.ts";
 import { type Block, cacheRows, type OpenBlock } from "../ui/block.ts";
-import { sentOutputText, userText } from "../../../conversation/prompt-text.ts";
+import { sentOutputText, userText } from "@gyre/coding/internal/conversation/prompt-text";
 import { EMPTY_ROW, fitRow, joinStyles, type Row, row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type WrappedRow, wrapSpans, wrapText } from "../terminal/wrap.ts";

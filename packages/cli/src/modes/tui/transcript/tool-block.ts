@@ -1,6 +1,6 @@
 import type { AgentToolResult } from "@gyre/agent";
 import { findPresentation } from "@gyre/tools/catalog";
-import { shownLine } from "../../../text/shown-text.ts";
+import { shownLine } from "@gyre/coding/internal/text/shown-text";
 import {
   type Args,
   type CallText,

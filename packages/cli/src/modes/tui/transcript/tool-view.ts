@@ -1,7 +1,7 @@
 import { type AgentToolResult, type FileChange, present, type ResultSummary } from "@gyre/agent";
 import type { ToolOutcome } from "@gyre/ai";
 import { findPresentation } from "@gyre/tools/catalog";
-import { shownLine, shownText } from "../../../text/shown-text.ts";
+import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import {
   counted,
   deniedText,

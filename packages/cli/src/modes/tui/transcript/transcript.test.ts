@@ -2,7 +2,7 @@ import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
 import type { AssistantMessage, AssistantMessageEvent, StopReason, ToolCall } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { UserCommandMessage } from "../../../conversation/user-command.ts";
+import type { UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
 import { OLD_OUTPUT } from "../../../testing/old-prompt.ts";
 import { replay } from "./replay.ts";
 import { type Row, textOfRow, widthOfRow } from "../terminal/row.ts";

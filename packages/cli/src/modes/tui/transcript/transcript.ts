@@ -19,7 +19,7 @@ import {
   ThinkingBlock,
 } from "./message-blocks.ts";
 import { MessageParts, type TranscriptOptions } from "./message-parts.ts";
-import type { UserCommandMessage } from "../../../conversation/user-command.ts";
+import type { UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
 import type { Row } from "../terminal/row.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
 

@@ -1,4 +1,4 @@
-import type { Choice, Question } from "../../../conversation/command.ts";
+import type { Choice, Question } from "@gyre/coding/internal/conversation/command";
 import type { Block } from "./block.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import type { Row } from "../terminal/row.ts";

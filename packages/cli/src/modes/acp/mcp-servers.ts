@@ -1,6 +1,6 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
 import type { McpServerConfig, McpServerEntry } from "@gyre/tools/mcp";
-import { EDITOR_SCOPE } from "./tools.ts";
+import { EDITOR_SCOPE } from "@gyre/coding/internal/mcp/tools";
 
 /** The servers that an editor passes on, and the names of those that cannot be used. */
 export function editorServers(given: readonly McpServer[]): {

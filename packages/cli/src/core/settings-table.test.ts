@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { validateToolArguments } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
-import { OPTIONS } from "../core/options.ts";
-import { settingsSchema } from "./schema.ts";
-import { type Kind, SETTING_NAMES, SETTINGS } from "./table.ts";
+import { OPTIONS } from "./options.ts";
+import { settingsSchema } from "@gyre/coding/internal/settings/schema";
+import { type Kind, SETTING_NAMES, SETTINGS } from "@gyre/coding/internal/settings/table";
 
 const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8");
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 
 /** The manifest as seen from the bundle (`bundle/*.js`), and from here. */
-const MANIFESTS = ["../package.json", "../../package.json"];
+const MANIFESTS = ["../package.json", "../../../cli/package.json"];
 
 /** The version of this program. */
 export function version(): string {

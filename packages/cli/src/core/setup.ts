@@ -4,14 +4,18 @@ import { resolve } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Session, SessionFile, SessionStore } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
-import { ExitError, EXIT, UsageError } from "../core/exit-codes.ts";
-import type { Io } from "../core/io.ts";
-import { STDERR_LOG } from "../core/log-file.ts";
-import type { Values } from "../core/options.ts";
-import { findProjectFile, MCP_FILE } from "../settings/project-file.ts";
-import { loadSettings, runsSomething, type SettingsLayer } from "../settings/load.ts";
-import type { Settings } from "../settings/settings.ts";
-import type { TrustedRun } from "../settings/trusted-run.ts";
+import { ExitError, EXIT, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import type { Io } from "./io.ts";
+import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
+import type { Values } from "./options.ts";
+import { findProjectFile, MCP_FILE } from "@gyre/coding/internal/settings/project-file";
+import {
+  loadSettings,
+  runsSomething,
+  type SettingsLayer,
+} from "@gyre/coding/internal/settings/load";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
+import type { TrustedRun } from "@gyre/coding/internal/settings/trusted-run";
 
 /** What a run is set up with: all that the command line, the environment and the files say. */
 export interface Setup {
@@ -66,7 +70,7 @@ export async function readSetup(
   });
   const hasServers = settings.mcp !== undefined || findProjectFile(cwd, home, MCP_FILE);
   const mcpServers = hasServers
-    ? (await import("../mcp/servers.ts")).mcpServers({
+    ? (await import("@gyre/coding/internal/mcp/servers")).mcpServers({
         layers,
         cwd,
         env: io.env,
@@ -104,7 +108,7 @@ async function findTrustedRun(
     source === "project file" ? runsSomething(settings) : settings.hooks !== undefined,
   );
   if (!runs && servers.length === 0) return undefined;
-  const { readTrustedRun } = await import("../settings/trusted-run.ts");
+  const { readTrustedRun } = await import("@gyre/coding/internal/settings/trusted-run");
   return readTrustedRun(layers, cwd, servers);
 }
 

@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { scriptedModel } from "@gyre/ai/testing";
 import type { ToolEnv } from "@gyre/tools";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CommandRegistry } from "./command-registry.ts";
-import { EXIT } from "../core/exit-codes.ts";
-import { extensionsFor } from "./extensions.ts";
-import { AbortableAgent } from "./abortable-agent.ts";
+import { CommandRegistry } from "@gyre/coding/internal/extensions/command-registry";
+import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { extensionsFor } from "@gyre/coding/internal/extensions/extensions";
+import { AbortableAgent } from "@gyre/coding/internal/extensions/abortable-agent";
 import {
   buildProgram,
   type Ended,

@@ -5,12 +5,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { catalog, CATALOG_DATE } from "@gyre/ai/models";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runModels } from "../commands/models.ts";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { runModels } from "./models.ts";
+import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
 import { textIo } from "../testing/command-io.ts";
-import { openModels } from "./models.ts";
-import { refreshFacts, type RefreshParts } from "./refresh-facts.ts";
-import { knownModels, MAX_FACTS_BYTES, storedFactsPath } from "./stored-facts.ts";
+import { openModels } from "@gyre/coding/internal/models/models";
+import { refreshFacts, type RefreshParts } from "@gyre/coding/internal/models/refresh-facts";
+import {
+  knownModels,
+  MAX_FACTS_BYTES,
+  storedFactsPath,
+} from "@gyre/coding/internal/models/stored-facts";
 
 const NOW = Date.parse("2031-05-06T12:00:00Z");
 const FACTS = {

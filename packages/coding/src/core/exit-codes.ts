@@ -17,7 +17,7 @@ export type ExitCode = number;
 
 /** What is wrong with the command line, for the person who wrote it. */
 export class UsageError extends Error {
-  readonly exitCode = EXIT.usage;
+  readonly exitCode: ExitCode = EXIT.usage;
 }
 
 /** Ends the program with one line and a code. */
