@@ -401,7 +401,7 @@ describe("commands", () => {
 
 it("nothing of this is loaded where nothing is configured", () => {
   const findChunk = (file: string): string | undefined =>
-    program.chunks.find(({ moduleIds }) => moduleIds.some((id) => id.endsWith(`cli/src/${file}`)))
+    program.chunks.find(({ moduleIds }) => moduleIds.some((id) => id.endsWith(`/src/${file}`)))
       ?.fileName;
   const byName = new Map(program.chunks.map((chunk) => [chunk.fileName, chunk]));
   // All that a run loads without asking: the entry, print, and what they import.
