@@ -271,9 +271,17 @@ function formatLine(entry) {
 }
 
 /** The letters of levels in the catalog, by their names in the package. */
-const LEVEL_LETTERS = { off: "n", minimal: "u", low: "l", medium: "m", high: "h", xhigh: "x" };
+const LEVEL_LETTERS = {
+  off: "n",
+  minimal: "u",
+  low: "l",
+  medium: "m",
+  high: "h",
+  xhigh: "x",
+  max: "M",
+};
 /** A level that the package does not mention is one that all models have, but for these. */
-const MENTIONED = new Set(["minimal", "xhigh"]);
+const MENTIONED = new Set(["minimal", "xhigh", "max"]);
 
 /**
  * How much the model can be asked to think, where the package says more than that it thinks.
@@ -286,9 +294,8 @@ function levels({ thinkingLevelMap, compat }) {
   // It thinks or does not; how much cannot be said.
   if (isSwitch) return `${thinkingLevelMap?.["off"] === null ? "" : LEVEL_LETTERS.off}h()`;
   if (thinkingLevelMap === undefined) return "";
-  // The package has one more level than we have: the next one above the highest of ours.
-  const words = { ...thinkingLevelMap };
-  words["xhigh"] ??= words["max"] ?? null;
+  /** @type {Record<string, string | null>} */
+  const words = thinkingLevelMap;
   const known = Object.entries(LEVEL_LETTERS).filter(([level]) =>
     MENTIONED.has(level) ? typeof words[level] === "string" : words[level] !== null,
   );

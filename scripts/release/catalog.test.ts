@@ -176,8 +176,8 @@ it("has the levels of thinking, each with its word where that is another", () =>
   ]);
   const words = { off: "none", minimal: null, low: null, medium: null, high: "default" };
   expect(levels({ thinkingLevelMap: { ...words, max: "max" } })).toEqual([
-    ["off", "high", "xhigh"],
-    { high: "default", xhigh: "max" },
+    ["off", "high", "max"],
+    { high: "default" },
   ]);
   expect(levels({ compat: { supportsReasoningEffort: false } })).toEqual([
     ["off", "high"],

@@ -39,7 +39,7 @@ it("has nothing to say of what is the same, and gives the reason of what was cor
   const comparison = await compareCatalog(facts(entry), [model]);
   expect(comparison).toEqual({
     entries: 1,
-    requests: 6,
+    requests: 7,
     differences: [
       {
         name: "openai/gpt",

@@ -229,7 +229,7 @@ describe("what people write by mistake", () => {
     [{ messages: [{ role: "assistant", content: "Hi" }] }, /is a list of blocks.*got "Hi"/],
     [{ protocol: () => scriptedModel([]) }, /`protocol` is a function.*createModelClient\(\)/],
     [{ protocol: {} }, /`protocol` has no method `stream`.*createModelClient\(\)/],
-    [{ thinkingLevel: "max" }, /no thinking level "max": write off, minimal, low.*or xhigh/],
+    [{ thinkingLevel: "most" }, /no thinking level "most": write off, minimal, low.*or max/],
   ])("%j is answered with what to write", (options, text) => {
     expect(() => make(options)).toThrow(text);
   });

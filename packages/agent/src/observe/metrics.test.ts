@@ -160,14 +160,16 @@ describe("metrics of a request", () => {
         ],
       },
     });
-    expect(instruments.get("gen_ai.client.operation.duration")).toMatchObject({
-      unit: "s",
-      advice: {
-        explicitBucketBoundaries: [
-          0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
-        ],
-      },
-    });
+    for (const name of ["duration", "time_to_first_chunk"]) {
+      expect(instruments.get(`gen_ai.client.operation.${name}`)).toMatchObject({
+        unit: "s",
+        advice: {
+          explicitBucketBoundaries: [
+            0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+          ],
+        },
+      });
+    }
   });
 
   it("the module of OpenTelemetry fits, and does nothing without an SDK", async () => {

@@ -262,7 +262,7 @@ export interface Failure {
 }
 
 /** How much a model can be asked to think, from nothing to the most. */
-export const THINKING_LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
+export const THINKING_LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 
 /** How much a model is asked to think, as far as its service has a setting for it. */
 export type ThinkingLevel = (typeof THINKING_LEVELS)[number];
@@ -276,7 +276,7 @@ export type ThinkingLevel = (typeof THINKING_LEVELS)[number];
  * - `longBedrockCache`: the cache on Amazon Bedrock can last an hour.
  * - `adaptiveThinking`: takes a thinking level; models without it take a number of tokens.
  * - `userLast`: the last message has to be the user's.
- * - `xhighEffort`: takes the level `xhigh`; asked where `thinkingLevels` is absent.
+ * - `xhighEffort`: takes the levels `xhigh` and `max`; asked where `thinkingLevels` is absent.
  * - `hiddenThinking`: thinks without showing anything, unless a summary is requested.
  * - `fixedTemperature`: rejects a temperature.
  * - `thinksByDefault`: thinks unless it is switched off.

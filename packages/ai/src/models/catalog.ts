@@ -34,7 +34,7 @@ export function catalog(): readonly Model[] {
  *     id|name|window|output limit|kinds|prices|tier|tier...
  *
  * No name: the last part of the id. Kinds: `t` text, `i` images, `r` thinking, and after a
- * slash the levels of thinking that it takes (`n` off, `u` minimal, `l`, `m`, `h`, `x`), each with
+ * slash the levels of thinking that it takes (`n` off, `u` minimal, `l`, `m`, `h`, `x`, `M` max), each with
  * its word in parentheses where that is another, and after one more slash a letter for each of its
  * features (`a` for the first of `MODEL_FEATURES`). Prices:
  * input, output, read from a cache, written to it, with commas between. A tier is
@@ -80,7 +80,7 @@ const TEXT_AND_IMAGES: readonly ("text" | "image")[] = Object.freeze<("text" | "
   "image",
 ]);
 
-const LEVEL_LETTERS = "nulmhx";
+const LEVEL_LETTERS = "nulmhxM";
 
 function parseLevels(text: string): Pick<Model, "thinkingLevels" | "efforts"> {
   const thinkingLevels: ThinkingLevel[] = [];

@@ -9,23 +9,23 @@ export const SOURCES: readonly string[] = [
 
 /** `decode` in catalog.ts says how to read it. */
 export const DATA: string = `@anthropic|anthropic-messages
-claude-fable-5-1|Claude Fable 5.1|1000k|128k|tir/lmhx/abcdefghijkl|10,50,0.25,12.5
-claude-fable-5|Claude Fable 5|1000k|128k|tir/lmhx/abcdefghij|10,50,1,12.5
+claude-fable-5-1|Claude Fable 5.1|1000k|128k|tir/lmhxM/abcdefghijkl|10,50,0.25,12.5
+claude-fable-5|Claude Fable 5|1000k|128k|tir/lmhxM/abcdefghij|10,50,1,12.5
 claude-haiku-4-5-20251001|Claude Haiku 4.5|200k|64k|tir//abcd|1,5,0.1,1.25
 claude-haiku-4-5|Claude Haiku 4.5|200k|64k|tir//abcd|1,5,0.1,1.25
-claude-haiku-5-5|Claude Haiku 5.5|1000k|128k|tir/nlmhx/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
+claude-haiku-5-5|Claude Haiku 5.5|1000k|128k|tir/nlmhxM/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
 claude-opus-4-5-20251101|Claude Opus 4.5|200k|64k|tir//abcd|5,25,0.5,6.25
 claude-opus-4-5|Claude Opus 4.5|200k|64k|tir//abcd|5,25,0.5,6.25
-claude-opus-4-6|Claude Opus 4.6|1000k|128k|tir/nlmhx(max)/abcdef|5,25,0.5,6.25
-claude-opus-4-7|Claude Opus 4.7|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-claude-opus-4-8|Claude Opus 4.8|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-claude-opus-5-5|Claude Opus 5.5|1000k|128k|tir/lmhx/abcdefghijkl|4,20,0.2,5
-claude-opus-5|Claude Opus 5|1000k|128k|tir/nlmhx/abcdefghijm|5,25,0.5,6.25
+claude-opus-4-6|Claude Opus 4.6|1000k|128k|tir/nlmhM/abcdef|5,25,0.5,6.25
+claude-opus-4-7|Claude Opus 4.7|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+claude-opus-4-8|Claude Opus 4.8|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+claude-opus-5-5|Claude Opus 5.5|1000k|128k|tir/lmhxM/abcdefghijkl|4,20,0.2,5
+claude-opus-5|Claude Opus 5|1000k|128k|tir/nlmhxM/abcdefghijm|5,25,0.5,6.25
 claude-sonnet-4-5-20250929|Claude Sonnet 4.5|200k|64k|tir//abcd|3,15,0.3,3.75
 claude-sonnet-4-5|Claude Sonnet 4.5|200k|64k|tir//abcd|3,15,0.3,3.75
-claude-sonnet-4-6|Claude Sonnet 4.6|1000k|128k|tir/nlmhx(max)/abcdef|3,15,0.3,3.75
-claude-sonnet-5-5|Claude Sonnet 5.5|1000k|128k|tir/lmhx/abcdefghijkln|2,10,0.1,2.5
-claude-sonnet-5|Claude Sonnet 5|1000k|128k|tir/nlmhx/abcdefghijm|2,10,0.2,2.5
+claude-sonnet-4-6|Claude Sonnet 4.6|1000k|128k|tir/nlmhM/abcdef|3,15,0.3,3.75
+claude-sonnet-5-5|Claude Sonnet 5.5|1000k|128k|tir/lmhxM/abcdefghijkln|2,10,0.1,2.5
+claude-sonnet-5|Claude Sonnet 5|1000k|128k|tir/nlmhxM/abcdefghijm|2,10,0.2,2.5
 @openai|openai-responses
 chat-latest|Chat Latest|400k|128k|tir|5,30,0.5
 gpt-4-turbo|GPT-4 Turbo|128k|4K|ti|10,30
@@ -53,18 +53,18 @@ gpt-5.4-pro|GPT-5.4 Pro|1050k|128k|tir/mhx|30,180|272k:60,270
 gpt-5.4|GPT-5.4|1050k|128k|tir/nlmhx|2.5,15,0.25|272k:5,22.5,0.5
 gpt-5.5-pro|GPT-5.5 Pro|1050k|128k|tir/mhx|30,180|272k:60,270
 gpt-5.5|GPT-5.5|1050k|128k|tir/nlmhx|5,30,0.5|272k:10,45,1
-gpt-5.6-cyber|GPT-5.6 Cyber|400k|128k|tir/lmhx|12.5,75,1.25,15.625
-gpt-5.6-luna|GPT-5.6 Luna|1050k|128k|tir/nlmhx|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
-gpt-5.6-sol|GPT-5.6 Sol|1050k|128k|tir/nlmhx|4,20,0.4,5|272k:8,30,0.8,10
-gpt-5.6-terra|GPT-5.6 Terra|1050k|128k|tir/nlmhx|2,12,0.2,2.5|272k:4,18,0.4,5
+gpt-5.6-cyber|GPT-5.6 Cyber|400k|128k|tir/lmhxM|12.5,75,1.25,15.625
+gpt-5.6-luna|GPT-5.6 Luna|1050k|128k|tir/nlmhxM|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
+gpt-5.6-sol|GPT-5.6 Sol|1050k|128k|tir/nlmhxM|4,20,0.4,5|272k:8,30,0.8,10
+gpt-5.6-terra|GPT-5.6 Terra|1050k|128k|tir/nlmhxM|2,12,0.2,2.5|272k:4,18,0.4,5
 gpt-5|GPT-5|400k|128k|tir/ulmh|1.25,10,0.125
-gpt-6-astra|GPT-6 Astra|1050k|128k|tir/lmhx|10,50,1,12.5|272k:20,75,2,25
-gpt-6-luna|GPT-6 Luna|1050k|128k|tir/nlmhx|0.1,0.5,0.01,0.125|272k:0.2,0.75,0.02,0.25
-gpt-6-sol|GPT-6 Sol|1050k|128k|tir/nlmhx|2,10,0.2,2.5|272k:4,15,0.4,5
-gpt-6.1-sol|GPT-6.1 Sol|1050k|128k|tir/lmhx|2,10,0.1,2.5|272k:4,15,0.2,5
-gpt-6.1-terra|GPT-6.1 Terra|1050k|128k|tir/nlmhx|1,5,0.05,1.25|272k:2,7.5,0.1,2.5
-gpt-daybreak-blue-latest|Daybreak Blue|1050k|128k|tir/nlmhx|4,20,0.4,5|272k:8,30,0.8,10
-gpt-daybreak-red-latest|Daybreak Red|400k|128k|tir/nlmhx|12.5,75,1.25,15.625
+gpt-6-astra|GPT-6 Astra|1050k|128k|tir/lmhxM|10,50,1,12.5|272k:20,75,2,25
+gpt-6-luna|GPT-6 Luna|1050k|128k|tir/nlmhxM|0.1,0.5,0.01,0.125|272k:0.2,0.75,0.02,0.25
+gpt-6-sol|GPT-6 Sol|1050k|128k|tir/nlmhxM|2,10,0.2,2.5|272k:4,15,0.4,5
+gpt-6.1-sol|GPT-6.1 Sol|1050k|128k|tir/lmhxM|2,10,0.1,2.5|272k:4,15,0.2,5
+gpt-6.1-terra|GPT-6.1 Terra|1050k|128k|tir/nlmhxM|1,5,0.05,1.25|272k:2,7.5,0.1,2.5
+gpt-daybreak-blue-latest|Daybreak Blue|1050k|128k|tir/nlmhxM|4,20,0.4,5|272k:8,30,0.8,10
+gpt-daybreak-red-latest|Daybreak Red|400k|128k|tir/nlmhxM|12.5,75,1.25,15.625
 o1-pro||200k|100k|tir/lmh|150,600
 o1||200k|100k|tir/lmh|15,60,7.5
 o3-mini||200k|100k|tr/lmh|1.1,4.4,0.55
@@ -99,16 +99,16 @@ grok-4.5|Grok 4.5|500k|500k|tir/lmhx|2,6,0.3|200k:4,12,0.6
 grok-4.6|Grok 4.6|500k|500k|tir/lmhx|2,6,0.5|200k:4,12,1
 grok-4.7|Grok 4.7|500k|500k|tir/lmhx|2,6,0.5|200k:4,12,1
 @deepseek|openai-completions
-deepseek-flash|DeepSeek V4.1 Flash|1000k|384k|tir/nlhx(max)|0.3,1.2,0.006
-deepseek-v4-pro|DeepSeek V4 Pro|1000k|384k|tr/nhx(max)|1.32,3.96,0.044
+deepseek-flash|DeepSeek V4.1 Flash|1000k|384k|tir/nlhM|0.3,1.2,0.006
+deepseek-v4-pro|DeepSeek V4 Pro|1000k|384k|tr/nhM|1.32,3.96,0.044
 @mistral|openai-completions
 codestral-2508|Codestral 25.08|256k|8K|t|0.3,0.9,0.03
 codestral-latest|Codestral|256k|4K|t|0.3,0.9,0.03
-deepseek-v4-1-flash-1017|DeepSeek V4.1 Flash 1017|1024K|128k|tr/nlhx(max)|0.3,1.2,0.007
+deepseek-v4-1-flash-1017|DeepSeek V4.1 Flash 1017|1024K|128k|tr/nlhM|0.3,1.2,0.007
 devstral-2512|Devstral 2|256K|256K|t|0.4,2,0.04
 devstral-latest|Devstral 2|256K|256K|t|0.4,2,0.04
 devstral-medium-latest|Devstral 2|256K|256K|t|0.4,2,0.04
-glm-5-2|GLM-5.2|1024K|128K|tr/nhx(max)|1.4,4.4,0.14
+glm-5-2|GLM-5.2|1024K|128K|tr/nhM|1.4,4.4,0.14
 labs-devstral-small-2512|Devstral Small 2|256k|256k|ti
 labs-leanstral-1-5-1|Leanstral 1.5|256K|128k|tir/nh
 magistral-medium-latest|Magistral Medium|256K|16K|tir/nh|2,5,0.2
@@ -133,24 +133,24 @@ open-mistral-nemo|Open Mistral Nemo|128k|128k|t|0.15,0.15,0.015
 pixtral-12b|Pixtral 12B|128k|128k|ti|0.15,0.15,0.015
 voxtral-small-2507|Voxtral Small|32K|32k|t|0.1,0.4,0.01
 voxtral-small-latest|Voxtral Small|32K|32k|t|0.1,0.4,0.01
-zai-glm-5-2|GLM-5.2|1024K|128K|tr/nhx(max)|1.4,4.4,0.14
-zai-glm-5-3-flash|GLM-5.3-Flash|1024K|128K|tir/lhx(max)|0.15,0.5,0.03
-zai-glm-5-3|GLM-5.3|1024K|128K|tr/lhx(max)|1.4,4.4,0.14
+zai-glm-5-2|GLM-5.2|1024K|128K|tr/nhM|1.4,4.4,0.14
+zai-glm-5-3-flash|GLM-5.3-Flash|1024K|128K|tir/lhM|0.15,0.5,0.03
+zai-glm-5-3|GLM-5.3|1024K|128K|tr/lhM|1.4,4.4,0.14
 @moonshot|openai-completions
 kimi-k2.6|Kimi K2.6|256K|256K|tir/nh()|0.95,4,0.16
 kimi-k2.7-code-highspeed|Kimi K2.7 Code HighSpeed|256K|256K|tir/h()|1.9,8,0.38
 kimi-k2.7-code|Kimi K2.7 Code|256K|256K|tir/h()|0.95,4,0.19
-kimi-k3.1-pro-highspeed|Kimi K3.1 Pro Highspeed|1024K|1024K|tir/lhx(max)|4,20,0.2
-kimi-k3.1-pro|Kimi K3.1 Pro|1024K|1024K|tir/lhx(max)|2,10,0.2
-kimi-k3|Kimi K3|1024K|1024K|tir/lhx(max)|3,15,0.3
+kimi-k3.1-pro-highspeed|Kimi K3.1 Pro Highspeed|1024K|1024K|tir/lhM|4,20,0.2
+kimi-k3.1-pro|Kimi K3.1 Pro|1024K|1024K|tir/lhM|2,10,0.2
+kimi-k3|Kimi K3|1024K|1024K|tir/lhM|3,15,0.3
 @zai|openai-completions
 glm-4.7|GLM-4.7|200K|128K|tr/nh()|0.6,2.2,0.11
 glm-5-turbo|GLM-5-Turbo|200k|128K|tr/nh()|1.2,4,0.24
-glm-5.2-highspeed|GLM-5.2 Highspeed|1000k|128K|tr/nhx(max)
-glm-5.2|GLM-5.2|1000k|128K|tr/nhx(max)|1.4,4.4,0.26
-glm-5.3-flash|GLM-5.3-Flash|1000k|128K|tir/lhx(max)|0.15,0.5,0.03
-glm-5.3-highspeed|GLM-5.3 Highspeed|1000k|128K|tr/lhx(max)
-glm-5.3|GLM-5.3|1000k|128K|tr/lhx(max)|1.4,4.4,0.26
+glm-5.2-highspeed|GLM-5.2 Highspeed|1000k|128K|tr/nhM
+glm-5.2|GLM-5.2|1000k|128K|tr/nhM|1.4,4.4,0.26
+glm-5.3-flash|GLM-5.3-Flash|1000k|128K|tir/lhM|0.15,0.5,0.03
+glm-5.3-highspeed|GLM-5.3 Highspeed|1000k|128K|tr/lhM
+glm-5.3|GLM-5.3|1000k|128K|tr/lhM|1.4,4.4,0.26
 @groq|openai-completions
 llama-3.1-8b-instant|Llama 3.1 8B|128K|128K|t|0.05,0.08
 llama-3.3-70b-versatile|Llama 3.3 70B|128K|32K|t|0.59,0.79
@@ -178,33 +178,33 @@ zai-org/GLM-5.2||1048575|164k|tr/nh()|1.4,4.4,0.26
 zai-org/GLM-5.3-Flash||1048575|400k|tir/nh()|0.15,0.5,0.03
 zai-org/GLM-5.3||1048575|256K|tr/nh()|1.4,4.4,0.26
 @fireworks|openai-completions
-accounts/fireworks/models/deepseek-v4p1-flash-1017|DeepSeek V4.1 Flash 1017|1000k|384k|tir/nlhx(max)|0.3,1.2,0.006
-accounts/fireworks/models/deepseek-v4p1-flash|DeepSeek V4.1 Flash|1000k|384k|tir/nlhx(max)|0.3,1.2,0.006
-accounts/fireworks/models/ember-1|Ember-1|1024K|128K|tir/nlmhx(max)|3,15,0.3
-accounts/fireworks/models/glm-5p3-flash|GLM 5.3 Flash|1048573|128K|tir/lhx(max)|0.15,0.5,0.03
-accounts/fireworks/models/glm-5p3|GLM 5.3|1048573|256K|tr/lhx(max)|1.4,4.4,0.26
+accounts/fireworks/models/deepseek-v4p1-flash-1017|DeepSeek V4.1 Flash 1017|1000k|384k|tir/nlhM|0.3,1.2,0.006
+accounts/fireworks/models/deepseek-v4p1-flash|DeepSeek V4.1 Flash|1000k|384k|tir/nlhM|0.3,1.2,0.006
+accounts/fireworks/models/ember-1|Ember-1|1024K|128K|tir/nlmhM|3,15,0.3
+accounts/fireworks/models/glm-5p3-flash|GLM 5.3 Flash|1048573|128K|tir/lhM|0.15,0.5,0.03
+accounts/fireworks/models/glm-5p3|GLM 5.3|1048573|256K|tr/lhM|1.4,4.4,0.26
 accounts/fireworks/models/gpt-oss-120b|GPT OSS 120B|128K|32K|tr/lmh|0.15,0.6,0.015
 accounts/fireworks/models/inkling|Inkling|1024K|1024K|tir|1,4.05,0.17
-accounts/fireworks/models/kimi-k3|Kimi K3|1024K|128K|tir/lhx(max)|3,15,0.3
-accounts/fireworks/models/minimax-m3p1-flash|MiniMax-M3.1-Flash|1000k|512k|tir/lmhx|0.15,0.6,0.015
+accounts/fireworks/models/kimi-k3|Kimi K3|1024K|128K|tir/lhM|3,15,0.3
+accounts/fireworks/models/minimax-m3p1-flash|MiniMax-M3.1-Flash|1000k|512k|tir/lmhxM|0.15,0.6,0.015
 accounts/fireworks/models/minimax-m3|MiniMax-M3|512k|512k|tr/lmh|0.3,1.2,0.06
 accounts/fireworks/models/muse-spark-open|Muse Spark Open|1024K|128K|tir/lmhx|1.25,4.25,0.15
 accounts/fireworks/models/nemotron-3-ultra-nvfp4|Nemotron 3 Ultra 550B A55B|256K|128k|tr|0.6,2.4,0.12
 accounts/fireworks/models/nemotron-lightning-3p5-30b-a3b|Nemotron 3.5 Lightning 30B A3B|256K|256K|tr|0.05,0.2,0.01
 accounts/fireworks/models/qwen3p8-2p4t-a95b|Qwen3.8 2.4T A95B|256K|128K|tr/nlmx|2,6,0.25
 accounts/fireworks/models/qwen3p8-max|Qwen3.8 Max|256K|128K|tir/nlmx|2,6,0.25
-accounts/fireworks/routers/deepseek-flash-latest|DeepSeek Flash Latest|1000k|384k|tir/nlhx(max)|0.3,1.2,0.006
-accounts/fireworks/routers/deepseek-v4p1-flash-1017-spot|DeepSeek V4.1 Flash 1017 Spot|1000k|384k|tir/nlhx(max)|0.21,0.84,0.0042
-accounts/fireworks/routers/deepseek-v4p1-flash-spot|DeepSeek V4.1 Flash Spot|1000k|384k|tir/nlhx(max)|0.21,0.84,0.0042
-accounts/fireworks/routers/glm-5p3-fast|GLM 5.3 Fast|1048572|256K|tr/lhx(max)|2.1,6.6,0.39
-accounts/fireworks/routers/glm-5p3-spot|GLM 5.3 Spot|1048573|256K|tr/lhx(max)|0.98,3.08,0.182
-accounts/fireworks/routers/glm-fast-latest|GLM 5.3 Fast (Latest)|1048572|256K|tr/lhx(max)|2.1,6.6,0.39
-accounts/fireworks/routers/glm-flash-latest|GLM Flash Latest (GLM 5.3 Flash)|1048573|128K|tir/lhx(max)|0.15,0.5,0.03
-accounts/fireworks/routers/glm-latest|GLM Latest|1048573|256K|tr/lhx(max)|1.4,4.4,0.26
-accounts/fireworks/routers/kimi-fast-latest|Kimi Fast Latest|1024K|128K|tir/nlmhx(max)|4.5,22.5,0.45
-accounts/fireworks/routers/kimi-k3-fast|Kimi K3 Fast|1024K|128K|tir/lhx(max)|4.5,22.5,0.45
-accounts/fireworks/routers/kimi-k3-spot|Kimi K3 Spot|1024K|128K|tir/lhx(max)|2.1,10.5,0.21
-accounts/fireworks/routers/kimi-latest|Kimi Latest|1024K|128K|tir/nlmhx(max)|3,15,0.3
+accounts/fireworks/routers/deepseek-flash-latest|DeepSeek Flash Latest|1000k|384k|tir/nlhM|0.3,1.2,0.006
+accounts/fireworks/routers/deepseek-v4p1-flash-1017-spot|DeepSeek V4.1 Flash 1017 Spot|1000k|384k|tir/nlhM|0.21,0.84,0.0042
+accounts/fireworks/routers/deepseek-v4p1-flash-spot|DeepSeek V4.1 Flash Spot|1000k|384k|tir/nlhM|0.21,0.84,0.0042
+accounts/fireworks/routers/glm-5p3-fast|GLM 5.3 Fast|1048572|256K|tr/lhM|2.1,6.6,0.39
+accounts/fireworks/routers/glm-5p3-spot|GLM 5.3 Spot|1048573|256K|tr/lhM|0.98,3.08,0.182
+accounts/fireworks/routers/glm-fast-latest|GLM 5.3 Fast (Latest)|1048572|256K|tr/lhM|2.1,6.6,0.39
+accounts/fireworks/routers/glm-flash-latest|GLM Flash Latest (GLM 5.3 Flash)|1048573|128K|tir/lhM|0.15,0.5,0.03
+accounts/fireworks/routers/glm-latest|GLM Latest|1048573|256K|tr/lhM|1.4,4.4,0.26
+accounts/fireworks/routers/kimi-fast-latest|Kimi Fast Latest|1024K|128K|tir/nlmhM|4.5,22.5,0.45
+accounts/fireworks/routers/kimi-k3-fast|Kimi K3 Fast|1024K|128K|tir/lhM|4.5,22.5,0.45
+accounts/fireworks/routers/kimi-k3-spot|Kimi K3 Spot|1024K|128K|tir/lhM|2.1,10.5,0.21
+accounts/fireworks/routers/kimi-latest|Kimi Latest|1024K|128K|tir/nlmhM|3,15,0.3
 accounts/fireworks/routers/minimax-latest|MiniMax Latest|512k|512k|tr/lmh|0.3,1.2,0.06
 accounts/fireworks/routers/qwen-max-latest|Qwen Max Latest (Qwen3.8 Max)|256K|128K|tir/nlmx|2,6,0.25
 @huggingface|openai-completions
@@ -213,7 +213,7 @@ MiniMaxAI/MiniMax-M2.1||200K|128K|tr|0.3,1.2
 MiniMaxAI/MiniMax-M2.5||200K|128K|tr|0.3,1.2,0.03
 MiniMaxAI/MiniMax-M2.7||200K|128K|tr|0.3,1.2,0.06
 MiniMaxAI/MiniMax-M2||200K|128K|tr|0.3,1.2
-MiniMaxAI/MiniMax-M3.1-Flash||1000k|512k|tir/lmhx|0.15,0.6
+MiniMaxAI/MiniMax-M3.1-Flash||1000k|512k|tir/lmhxM|0.15,0.6
 MiniMaxAI/MiniMax-M3||512K|512k|tir|0.3,1.2
 Qwen/Qwen2.5-Coder-32B-Instruct||128K|8K|t|0.06,0.2
 Qwen/Qwen3-235B-A22B-Instruct-2507|Qwen3 235B-A22B Instruct 2507|256K|16K|t|0.855,2.565
@@ -246,13 +246,13 @@ deepseek-ai/DeepSeek-V3-0324|DeepSeek V3 0324|160K|160K|t|0.27,1.12
 deepseek-ai/DeepSeek-V3.1||128K|8K|tr|0.27,1
 deepseek-ai/DeepSeek-V3.2||160K|64K|tr|0.28,0.4
 deepseek-ai/DeepSeek-V3||64k|8K|t|0.4,1.3
-deepseek-ai/DeepSeek-V4-Flash-0731|DeepSeek V4 Flash 0731|1024K|384k|tr/hx(max)|0.14,0.28
-deepseek-ai/DeepSeek-V4-Flash-Vision-Exp|DeepSeek V4 Flash Vision Exp|1024K|384k|tir/lhx(max)|0.44,1.32
+deepseek-ai/DeepSeek-V4-Flash-0731|DeepSeek V4 Flash 0731|1024K|384k|tr/hM|0.14,0.28
+deepseek-ai/DeepSeek-V4-Flash-Vision-Exp|DeepSeek V4 Flash Vision Exp|1024K|384k|tir/lhM|0.44,1.32
 deepseek-ai/DeepSeek-V4-Flash|DeepSeek V4 Flash|1024K|384k|tr|0.14,0.28
-deepseek-ai/DeepSeek-V4-Pro-0813|DeepSeek V4 Pro 0813|1000k|384k|tr/lhx(max)|1.32,3.96
+deepseek-ai/DeepSeek-V4-Pro-0813|DeepSeek V4 Pro 0813|1000k|384k|tr/lhM|1.32,3.96
 deepseek-ai/DeepSeek-V4-Pro|DeepSeek V4 Pro|1024K|384K|tr/h|0.435,0.87,0.003625
-deepseek-ai/DeepSeek-V4.1-Flash-1017|DeepSeek V4.1 Flash 1017|1024K|384k|tir/lhx(max)|0.3,1.2
-deepseek-ai/DeepSeek-V4.1-Flash|DeepSeek V4.1 Flash|1024K|384k|tir/nlhx|0.3,1.2
+deepseek-ai/DeepSeek-V4.1-Flash-1017|DeepSeek V4.1 Flash 1017|1024K|384k|tir/lhM|0.3,1.2
+deepseek-ai/DeepSeek-V4.1-Flash|DeepSeek V4.1 Flash|1024K|384k|tir/nlhxM|0.3,1.2
 google/gemma-3-12b-it|Gemma 3 12B IT|128K|128K|ti|0.05,0.15
 google/gemma-3-27b-it|Gemma 3 27B IT|128K|128K|ti|0.08,0.16
 google/gemma-3-4b-it|Gemma 3 4B IT|128K|128K|ti|0.05,0.1
@@ -266,7 +266,7 @@ moonshotai/Kimi-K2-Thinking||256K|256K|tr|0.6,2.5,0.15
 moonshotai/Kimi-K2.5||256K|256K|tir|0.6,3,0.1
 moonshotai/Kimi-K2.6||256K|256K|tir|0.95,4,0.16
 moonshotai/Kimi-K2.7-Code|Kimi K2.7 Code|256K|256K|tir|0.95,4
-moonshotai/Kimi-K3|Kimi K3|1000k|128K|tir/lhx(max)|3,15
+moonshotai/Kimi-K3|Kimi K3|1000k|128K|tir/lhM|3,15
 openai/gpt-oss-120b|GPT OSS 120B|128K|32K|tr/lmh|0.25,0.69
 openai/gpt-oss-20b|GPT OSS 20B|128K|32K|tr/lmh|0.1,0.5
 stepfun-ai/Step-3.5-Flash|Step 3.5 Flash|256K|256k|tr|0.1,0.3
@@ -283,8 +283,8 @@ zai-org/GLM-4.7-Flash||200k|128k|tr
 zai-org/GLM-4.7||200K|128K|tr|0.6,2.2,0.11
 zai-org/GLM-5.1||198K|128K|tr|1,3.2,0.2
 zai-org/GLM-5.2||256K|128K|tr|1.4,4.4
-zai-org/GLM-5.3-Flash||1024K|128K|tir/lhx(max)|0.15,0.5
-zai-org/GLM-5.3||1024K|128K|tr/lhx(max)|1.4,4.4
+zai-org/GLM-5.3-Flash||1024K|128K|tir/lhM|0.15,0.5
+zai-org/GLM-5.3||1024K|128K|tr/lhM|1.4,4.4
 zai-org/GLM-5||198K|128K|tr|1,3.2,0.2
 @google-vertex|google-generative-ai
 gemini-2.5-flash-lite|Gemini 2.5 Flash-Lite|1024K|64K|tir|0.1,0.4,0.01
@@ -305,35 +305,35 @@ amazon.nova-2-lite-v1:0|Nova 2 Lite|1000k|65535|tir|0.33,2.75,0.0825,0.33
 amazon.nova-lite-v1:0|Nova Lite|300k|10k|ti|0.06,0.24,0.015,0.06
 amazon.nova-micro-v1:0|Nova Micro|128k|10k|t|0.035,0.14,0.00875,0.035
 amazon.nova-pro-v1:0|Nova Pro|300k|10k|ti|0.8,3.2,0.2,0.8
-anthropic.claude-fable-5-1|Claude Fable 5.1|1000k|128k|tir/lmhx/abcdefghijkl|10,50,0.25,12.5
-anthropic.claude-fable-5|Claude Fable 5|1000k|128k|tir/lmhx/abcdefghij|10,50,1,12.5
+anthropic.claude-fable-5-1|Claude Fable 5.1|1000k|128k|tir/lmhxM/abcdefghijkl|10,50,0.25,12.5
+anthropic.claude-fable-5|Claude Fable 5|1000k|128k|tir/lmhxM/abcdefghij|10,50,1,12.5
 anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5|200k|64k|tir//abcd|1,5,0.1,1.25
-anthropic.claude-haiku-5-5|Claude Haiku 5.5|1000k|128k|tir/nlmhx/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
+anthropic.claude-haiku-5-5|Claude Haiku 5.5|1000k|128k|tir/nlmhxM/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
 anthropic.claude-opus-4-1-20250805-v1:0|Claude Opus 4.1|200k|32k|tir//bc|15,75,1.5,18.75
 anthropic.claude-opus-4-5-20251101-v1:0|Claude Opus 4.5|200k|64k|tir//abcd|5,25,0.5,6.25
-anthropic.claude-opus-4-6-v1|Claude Opus 4.6|1000k|128k|tir/nlmhx(max)/abcdef|5.5,27.5,0.55,6.875
-anthropic.claude-opus-4-7|Claude Opus 4.7|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-anthropic.claude-opus-4-8|Claude Opus 4.8|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-anthropic.claude-opus-5-5|Claude Opus 5.5|1000k|128k|tir/nlmhx/abcdefghijkl|4,20,0.2,5
+anthropic.claude-opus-4-6-v1|Claude Opus 4.6|1000k|128k|tir/nlmhM/abcdef|5.5,27.5,0.55,6.875
+anthropic.claude-opus-4-7|Claude Opus 4.7|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+anthropic.claude-opus-4-8|Claude Opus 4.8|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+anthropic.claude-opus-5-5|Claude Opus 5.5|1000k|128k|tir/nlmhxM/abcdefghijkl|4,20,0.2,5
 anthropic.claude-sonnet-4-5-20250929-v1:0|Claude Sonnet 4.5|200k|64k|tir//abcd|3,15,0.3,3.75
-anthropic.claude-sonnet-4-6|Claude Sonnet 4.6|1000k|128k|tir/nlmhx(max)/abcdef|3.3,16.5,0.33,4.125
-anthropic.claude-sonnet-5-5|Claude Sonnet 5.5|1000k|128k|tir/nlmhx/abcdefghijkln|2,10,0.1,2.5
-anthropic.claude-sonnet-5|Claude Sonnet 5|1000k|128k|tir/nlmhx/abcdefghijm|2,10,0.2,2.5
+anthropic.claude-sonnet-4-6|Claude Sonnet 4.6|1000k|128k|tir/nlmhM/abcdef|3.3,16.5,0.33,4.125
+anthropic.claude-sonnet-5-5|Claude Sonnet 5.5|1000k|128k|tir/nlmhxM/abcdefghijkln|2,10,0.1,2.5
+anthropic.claude-sonnet-5|Claude Sonnet 5|1000k|128k|tir/nlmhxM/abcdefghijm|2,10,0.2,2.5
 apac.amazon.nova-lite-v1:0|Nova Lite (APAC)|300k|10k|ti|0.063,0.252,0.01575,0.063
 apac.amazon.nova-micro-v1:0|Nova Micro (APAC)|128k|10k|t|0.037,0.148,0.00925,0.037
 apac.amazon.nova-pro-v1:0|Nova Pro (APAC)|300k|10k|ti|0.84,3.36,0.21,0.84
 apac.anthropic.claude-sonnet-4-20250514-v1:0|Claude Sonnet 4 (APAC)|200k|64k|tir//bc|3,15,0.3,3.75
 au.anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5 (AU)|200k|64k|tir//abcd|1.1,5.5,0.11,1.375
-au.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (AU)|1000k|128k|tir/nlmhx/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
-au.anthropic.claude-opus-4-6-v1|AU Anthropic Claude Opus 4.6|1000k|128k|tir/nlmhx(max)/abcdef|5.5,27.5,0.55,6.875
-au.anthropic.claude-opus-4-7|Claude Opus 4.7 (AU)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-au.anthropic.claude-opus-4-8|Claude Opus 4.8 (AU)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-au.anthropic.claude-opus-5-5|Claude Opus 5.5 (AU)|1000k|128k|tir/nlmhx/abcdefghijkl|4.4,22,0.22,5.5
-au.anthropic.claude-opus-5|Claude Opus 5 (AU)|1000k|128k|tir/nlmhx/abcdefghijm|5.5,27.5,0.55,6.875
+au.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (AU)|1000k|128k|tir/nlmhxM/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
+au.anthropic.claude-opus-4-6-v1|AU Anthropic Claude Opus 4.6|1000k|128k|tir/nlmhM/abcdef|5.5,27.5,0.55,6.875
+au.anthropic.claude-opus-4-7|Claude Opus 4.7 (AU)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+au.anthropic.claude-opus-4-8|Claude Opus 4.8 (AU)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+au.anthropic.claude-opus-5-5|Claude Opus 5.5 (AU)|1000k|128k|tir/nlmhxM/abcdefghijkl|4.4,22,0.22,5.5
+au.anthropic.claude-opus-5|Claude Opus 5 (AU)|1000k|128k|tir/nlmhxM/abcdefghijm|5.5,27.5,0.55,6.875
 au.anthropic.claude-sonnet-4-5-20250929-v1:0|Claude Sonnet 4.5 (AU)|200k|64k|tir//abcd|3.3,16.5,0.33,4.125
-au.anthropic.claude-sonnet-4-6|AU Anthropic Claude Sonnet 4.6|1000k|128k|tir/nlmhx(max)/abcdef|3.3,16.5,0.33,4.125
-au.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (AU)|1000k|128k|tir/nlmhx/abcdefghijkln|2.2,11,0.11,2.75
-au.anthropic.claude-sonnet-5|Claude Sonnet 5 (AU)|1000k|128k|tir/nlmhx/abcdefghijm|2.2,11,0.22,2.75
+au.anthropic.claude-sonnet-4-6|AU Anthropic Claude Sonnet 4.6|1000k|128k|tir/nlmhM/abcdef|3.3,16.5,0.33,4.125
+au.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (AU)|1000k|128k|tir/nlmhxM/abcdefghijkln|2.2,11,0.11,2.75
+au.anthropic.claude-sonnet-5|Claude Sonnet 5 (AU)|1000k|128k|tir/nlmhxM/abcdefghijm|2.2,11,0.22,2.75
 ca.amazon.nova-lite-v1:0|Nova Lite (CA)|300k|10k|ti|0.064,0.256,0.016,0.064
 deepseek.v3-v1:0|DeepSeek-V3.1|160K|80K|tr|0.58,1.68
 deepseek.v3.2|DeepSeek V3.2|160K|80K|tr|0.62,1.85
@@ -341,37 +341,37 @@ eu.amazon.nova-2-lite-v1:0|Nova 2 Lite (EU)|1000k|65535|tir|0.374,3.157,0.0935,0
 eu.amazon.nova-lite-v1:0|Nova Lite (EU)|300k|10k|ti|0.069,0.276,0.01725,0.069
 eu.amazon.nova-micro-v1:0|Nova Micro (EU)|128k|10k|t|0.04,0.16,0.01,0.04
 eu.amazon.nova-pro-v1:0|Nova Pro (EU)|300k|10k|ti|0.92,3.68,0.23,0.92
-eu.anthropic.claude-fable-5|Claude Fable 5 (EU)|1000k|128k|tir/lmhx/abcdefghij|11,55,1.1,13.75
+eu.anthropic.claude-fable-5|Claude Fable 5 (EU)|1000k|128k|tir/lmhxM/abcdefghij|11,55,1.1,13.75
 eu.anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5 (EU)|200k|64k|tir//abcd|1.1,5.5,0.11,1.375
-eu.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (EU)|1000k|128k|tir/nlmhx/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
+eu.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (EU)|1000k|128k|tir/nlmhxM/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
 eu.anthropic.claude-opus-4-5-20251101-v1:0|Claude Opus 4.5 (EU)|200k|64k|tir//abcd|5.5,27.5,0.55,6.875
-eu.anthropic.claude-opus-4-6-v1|Claude Opus 4.6 (EU)|1000k|128k|tir/nlmhx(max)/abcdef|5.5,27.5,0.55,6.875
-eu.anthropic.claude-opus-4-7|Claude Opus 4.7 (EU)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-eu.anthropic.claude-opus-4-8|Claude Opus 4.8 (EU)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-eu.anthropic.claude-opus-5-5|Claude Opus 5.5 (EU)|1000k|128k|tir/nlmhx/abcdefghijkl|4.4,22,0.22,5.5
-eu.anthropic.claude-opus-5|Claude Opus 5 (EU)|1000k|128k|tir/nlmhx/abcdefghijm|5.5,27.5,0.55,6.875
+eu.anthropic.claude-opus-4-6-v1|Claude Opus 4.6 (EU)|1000k|128k|tir/nlmhM/abcdef|5.5,27.5,0.55,6.875
+eu.anthropic.claude-opus-4-7|Claude Opus 4.7 (EU)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+eu.anthropic.claude-opus-4-8|Claude Opus 4.8 (EU)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+eu.anthropic.claude-opus-5-5|Claude Opus 5.5 (EU)|1000k|128k|tir/nlmhxM/abcdefghijkl|4.4,22,0.22,5.5
+eu.anthropic.claude-opus-5|Claude Opus 5 (EU)|1000k|128k|tir/nlmhxM/abcdefghijm|5.5,27.5,0.55,6.875
 eu.anthropic.claude-sonnet-4-20250514-v1:0|Claude Sonnet 4 (EU)|200k|64k|tir//bc|3,15,0.3,3.75
 eu.anthropic.claude-sonnet-4-5-20250929-v1:0|Claude Sonnet 4.5 (EU)|200k|64k|tir//abcd|3.3,16.5,0.33,4.125
-eu.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (EU)|1000k|128k|tir/nlmhx(max)/abcdef|3.3,16.5,0.33,4.125
-eu.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (EU)|1000k|128k|tir/nlmhx/abcdefghijkln|2.2,11,0.11,2.75
-eu.anthropic.claude-sonnet-5|Claude Sonnet 5 (EU)|1000k|128k|tir/nlmhx/abcdefghijm|2.2,11,0.22,2.75
+eu.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (EU)|1000k|128k|tir/nlmhM/abcdef|3.3,16.5,0.33,4.125
+eu.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (EU)|1000k|128k|tir/nlmhxM/abcdefghijkln|2.2,11,0.11,2.75
+eu.anthropic.claude-sonnet-5|Claude Sonnet 5 (EU)|1000k|128k|tir/nlmhxM/abcdefghijm|2.2,11,0.22,2.75
 eu.mistral.pixtral-large-2502-v1:0|Pixtral Large (25.02) (EU)|128k|8K|ti|2,6
 global.amazon.nova-2-lite-v1:0|Nova 2 Lite (Global)|1000k|65535|tir|0.3,2.5,0.075,0.3
-global.anthropic.claude-fable-5-1|Claude Fable 5.1 (Global)|1000k|128k|tir/lmhx/abcdefghijkl|10,50,0.25,12.5
-global.anthropic.claude-fable-5|Claude Fable 5 (Global)|1000k|128k|tir/lmhx/abcdefghij|10,50,1,12.5
+global.anthropic.claude-fable-5-1|Claude Fable 5.1 (Global)|1000k|128k|tir/lmhxM/abcdefghijkl|10,50,0.25,12.5
+global.anthropic.claude-fable-5|Claude Fable 5 (Global)|1000k|128k|tir/lmhxM/abcdefghij|10,50,1,12.5
 global.anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5 (Global)|200k|64k|tir//abcd|1,5,0.1,1.25
-global.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (Global)|1000k|128k|tir/nlmhx/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
+global.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (Global)|1000k|128k|tir/nlmhxM/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
 global.anthropic.claude-opus-4-5-20251101-v1:0|Claude Opus 4.5 (Global)|200k|64k|tir//abcd|5,25,0.5,6.25
-global.anthropic.claude-opus-4-6-v1|Claude Opus 4.6 (Global)|1000k|128k|tir/nlmhx(max)/abcdef|5,25,0.5,6.25
-global.anthropic.claude-opus-4-7|Claude Opus 4.7 (Global)|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-global.anthropic.claude-opus-4-8|Claude Opus 4.8 (Global)|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-global.anthropic.claude-opus-5-5|Claude Opus 5.5 (Global)|1000k|128k|tir/nlmhx/abcdefghijkl|4,20,0.2,5
-global.anthropic.claude-opus-5|Claude Opus 5 (Global)|1000k|128k|tir/nlmhx/abcdefghijm|5,25,0.5,6.25
+global.anthropic.claude-opus-4-6-v1|Claude Opus 4.6 (Global)|1000k|128k|tir/nlmhM/abcdef|5,25,0.5,6.25
+global.anthropic.claude-opus-4-7|Claude Opus 4.7 (Global)|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+global.anthropic.claude-opus-4-8|Claude Opus 4.8 (Global)|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+global.anthropic.claude-opus-5-5|Claude Opus 5.5 (Global)|1000k|128k|tir/nlmhxM/abcdefghijkl|4,20,0.2,5
+global.anthropic.claude-opus-5|Claude Opus 5 (Global)|1000k|128k|tir/nlmhxM/abcdefghijm|5,25,0.5,6.25
 global.anthropic.claude-sonnet-4-20250514-v1:0|Claude Sonnet 4 (Global)|200k|64k|tir//bc|3,15,0.3,3.75
 global.anthropic.claude-sonnet-4-5-20250929-v1:0|Claude Sonnet 4.5 (Global)|200k|64k|tir//abcd|3,15,0.3,3.75
-global.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (Global)|1000k|128k|tir/nlmhx(max)/abcdef|3,15,0.3,3.75
-global.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (Global)|1000k|128k|tir/nlmhx/abcdefghijkln|2,10,0.1,2.5
-global.anthropic.claude-sonnet-5|Claude Sonnet 5 (Global)|1000k|128k|tir/nlmhx/abcdefghijm|2,10,0.2,2.5
+global.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (Global)|1000k|128k|tir/nlmhM/abcdef|3,15,0.3,3.75
+global.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (Global)|1000k|128k|tir/nlmhxM/abcdefghijkln|2,10,0.1,2.5
+global.anthropic.claude-sonnet-5|Claude Sonnet 5 (Global)|1000k|128k|tir/nlmhxM/abcdefghijm|2,10,0.2,2.5
 global.moonshotai.kimi-k3|Kimi K3 (Global)|1024K|128k|tir|3,15,0.3,3.75
 global.openai.gpt-5.6-luna|GPT-5.6 Luna (Global)|1050k|128k|tir/nlmhx|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
 global.openai.gpt-5.6-sol|GPT-5.6 Sol (Global)|1050k|128k|tir/nlmhx|4,20,0.4,5|272k:8,30,0.8,10
@@ -388,20 +388,20 @@ google.gemma-4-26b-a4b|Gemma 4 26B A4B IT|256K|32K|tir|0.13,0.4
 google.gemma-4-31b|Gemma 4 31B IT|256K|32K|tir|0.14,0.4
 google.gemma-4-e2b|Gemma 4 E2B IT|128K|8K|tir|0.04,0.08
 in.anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5 (India)|200k|64k|tir//abcd|1.1,5.5,0.11,1.375
-in.anthropic.claude-opus-5|Claude Opus 5 (India)|1000k|128k|tir/nlmhx/abcdefghijm|5.5,27.5,0.55,6.875
-in.anthropic.claude-sonnet-5|Claude Sonnet 5 (India)|1000k|128k|tir/nlmhx/abcdefghijm|2.2,11,0.22,2.75
+in.anthropic.claude-opus-5|Claude Opus 5 (India)|1000k|128k|tir/nlmhxM/abcdefghijm|5.5,27.5,0.55,6.875
+in.anthropic.claude-sonnet-5|Claude Sonnet 5 (India)|1000k|128k|tir/nlmhxM/abcdefghijm|2.2,11,0.22,2.75
 in.openai.gpt-5.6-luna|GPT-5.6 Luna (India)|1050k|128k|tir/nlmhx|0.22,1.32,0.022,0.275|272k:0.44,1.98,0.044,0.55
 in.openai.gpt-5.6-terra|GPT-5.6 Terra (India)|1050k|128k|tir/nlmhx|2.2,13.2,0.22,2.75|272k:4.4,19.8,0.44,5.5
 jp.amazon.nova-2-lite-v1:0|Nova 2 Lite (JP)|1000k|65535|tir|0.396,3.311,0.099,0.396
 jp.anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5 (JP)|200k|64k|tir//abcd|1.1,5.5,0.11,1.375
-jp.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (JP)|1000k|128k|tir/nlmhx/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
-jp.anthropic.claude-opus-4-7|Claude Opus 4.7 (JP)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-jp.anthropic.claude-opus-4-8|Claude Opus 4.8 (JP)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-jp.anthropic.claude-opus-5-5|Claude Opus 5.5 (JP)|1000k|128k|tir/nlmhx/abcdefghijkl|4.4,22,0.22,5.5
-jp.anthropic.claude-opus-5|Claude Opus 5 (JP)|1000k|128k|tir/nlmhx/abcdefghijm|5.5,27.5,0.55,6.875
+jp.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (JP)|1000k|128k|tir/nlmhxM/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
+jp.anthropic.claude-opus-4-7|Claude Opus 4.7 (JP)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+jp.anthropic.claude-opus-4-8|Claude Opus 4.8 (JP)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+jp.anthropic.claude-opus-5-5|Claude Opus 5.5 (JP)|1000k|128k|tir/nlmhxM/abcdefghijkl|4.4,22,0.22,5.5
+jp.anthropic.claude-opus-5|Claude Opus 5 (JP)|1000k|128k|tir/nlmhxM/abcdefghijm|5.5,27.5,0.55,6.875
 jp.anthropic.claude-sonnet-4-5-20250929-v1:0|Claude Sonnet 4.5 (JP)|200k|64k|tir//abcd|3.3,16.5,0.33,4.125
-jp.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (JP)|1000k|128k|tir/nlmhx(max)/abcdef|3.3,16.5,0.33,4.125
-jp.anthropic.claude-sonnet-5|Claude Sonnet 5 (JP)|1000k|128k|tir/nlmhx/abcdefghijm|2.2,11,0.22,2.75
+jp.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (JP)|1000k|128k|tir/nlmhM/abcdef|3.3,16.5,0.33,4.125
+jp.anthropic.claude-sonnet-5|Claude Sonnet 5 (JP)|1000k|128k|tir/nlmhxM/abcdefghijm|2.2,11,0.22,2.75
 meta.llama3-1-70b-instruct-v1:0|Llama 3.1 70B Instruct|128k|4K|t|0.72,0.72
 meta.llama3-1-8b-instruct-v1:0|Llama 3.1 8B Instruct|128k|4K|t|0.22,0.22
 meta.llama3-3-70b-instruct-v1:0|Llama 3.3 70B Instruct|128k|4K|t|0.72,0.72
@@ -453,22 +453,22 @@ us.amazon.nova-lite-v1:0|Nova Lite (US)|300k|10k|ti|0.06,0.24,0.015,0.06
 us.amazon.nova-micro-v1:0|Nova Micro (US)|128k|10k|t|0.035,0.14,0.00875,0.035
 us.amazon.nova-premier-v1:0|Nova Premier (US)|1000k|10k|ti|2.5,12.5,0.625,2.5
 us.amazon.nova-pro-v1:0|Nova Pro (US)|300k|10k|ti|0.8,3.2,0.2,0.8
-us.anthropic.claude-fable-5-1|Claude Fable 5.1 (US)|1000k|128k|tir/lmhx/abcdefghijkl|11,55,0.275,13.75
-us.anthropic.claude-fable-5|Claude Fable 5 (US)|1000k|128k|tir/lmhx/abcdefghij|11,55,1.1,13.75
+us.anthropic.claude-fable-5-1|Claude Fable 5.1 (US)|1000k|128k|tir/lmhxM/abcdefghijkl|11,55,0.275,13.75
+us.anthropic.claude-fable-5|Claude Fable 5 (US)|1000k|128k|tir/lmhxM/abcdefghij|11,55,1.1,13.75
 us.anthropic.claude-haiku-4-5-20251001-v1:0|Claude Haiku 4.5 (US)|200k|64k|tir//abcd|1.1,5.5,0.11,1.375
-us.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (US)|1000k|128k|tir/nlmhx/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
+us.anthropic.claude-haiku-5-5|Claude Haiku 5.5 (US)|1000k|128k|tir/nlmhxM/abcdefghijklm|0.11,0.55,0.011,0.1375|100k:0.55,2.75,0.055,0.6875
 us.anthropic.claude-opus-4-1-20250805-v1:0|Claude Opus 4.1 (US)|200k|32k|tir//bc|15,75,1.5,18.75
 us.anthropic.claude-opus-4-5-20251101-v1:0|Claude Opus 4.5 (US)|200k|64k|tir//abcd|5.5,27.5,0.55,6.875
-us.anthropic.claude-opus-4-6-v1|Claude Opus 4.6 (US)|1000k|128k|tir/nlmhx(max)/abcdef|5.5,27.5,0.55,6.875
-us.anthropic.claude-opus-4-7|Claude Opus 4.7 (US)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-us.anthropic.claude-opus-4-8|Claude Opus 4.8 (US)|1000k|128k|tir/nlmhx/abcdefghi|5.5,27.5,0.55,6.875
-us.anthropic.claude-opus-5-5|Claude Opus 5.5 (US)|1000k|128k|tir/nlmhx/abcdefghijkl|4.4,22,0.22,5.5
-us.anthropic.claude-opus-5|Claude Opus 5 (US)|1000k|128k|tir/nlmhx/abcdefghijm|5.5,27.5,0.55,6.875
+us.anthropic.claude-opus-4-6-v1|Claude Opus 4.6 (US)|1000k|128k|tir/nlmhM/abcdef|5.5,27.5,0.55,6.875
+us.anthropic.claude-opus-4-7|Claude Opus 4.7 (US)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+us.anthropic.claude-opus-4-8|Claude Opus 4.8 (US)|1000k|128k|tir/nlmhxM/abcdefghi|5.5,27.5,0.55,6.875
+us.anthropic.claude-opus-5-5|Claude Opus 5.5 (US)|1000k|128k|tir/nlmhxM/abcdefghijkl|4.4,22,0.22,5.5
+us.anthropic.claude-opus-5|Claude Opus 5 (US)|1000k|128k|tir/nlmhxM/abcdefghijm|5.5,27.5,0.55,6.875
 us.anthropic.claude-sonnet-4-20250514-v1:0|Claude Sonnet 4 (US)|200k|64k|tir//bc|3,15,0.3,3.75
 us.anthropic.claude-sonnet-4-5-20250929-v1:0|Claude Sonnet 4.5 (US)|200k|64k|tir//abcd|3.3,16.5,0.33,4.125
-us.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (US)|1000k|128k|tir/nlmhx(max)/abcdef|3.3,16.5,0.33,4.125
-us.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (US)|1000k|128k|tir/nlmhx/abcdefghijkln|2.2,11,0.11,2.75
-us.anthropic.claude-sonnet-5|Claude Sonnet 5 (US)|1000k|128k|tir/nlmhx/abcdefghijm|2.2,11,0.22,2.75
+us.anthropic.claude-sonnet-4-6|Claude Sonnet 4.6 (US)|1000k|128k|tir/nlmhM/abcdef|3.3,16.5,0.33,4.125
+us.anthropic.claude-sonnet-5-5|Claude Sonnet 5.5 (US)|1000k|128k|tir/nlmhxM/abcdefghijkln|2.2,11,0.11,2.75
+us.anthropic.claude-sonnet-5|Claude Sonnet 5 (US)|1000k|128k|tir/nlmhxM/abcdefghijm|2.2,11,0.22,2.75
 us.meta.llama3-1-70b-instruct-v1:0|Llama 3.1 70B Instruct (US)|128k|4K|t|0.72,0.72
 us.meta.llama3-1-8b-instruct-v1:0|Llama 3.1 8B Instruct (US)|128k|4K|t|0.22,0.22
 us.meta.llama3-3-70b-instruct-v1:0|Llama 3.3 70B Instruct (US)|128k|4K|t|0.72,0.72
@@ -523,16 +523,16 @@ gpt-5.4-pro|GPT-5.4 Pro|1050k|128k|tir/lmhx|30,180
 gpt-5.4|GPT-5.4|1050k|128k|tir/lmhx|2.5,15,0.25
 gpt-5.5-pro|GPT-5.5 Pro|1050k|128k|tir/mhx|30,180
 gpt-5.5|GPT-5.5|1050k|128k|tir/lmhx|5,30,0.5
-gpt-5.6-cyber|GPT-5.6 Cyber|400k|128k|tir/lmhx|12.5,75,1.25,15.625
-gpt-5.6-luna|GPT-5.6 Luna|1050k|128k|tir/lmhx|0.2,1.2,0.02,0.25
-gpt-5.6-sol|GPT-5.6 Sol|1050k|128k|tir/lmhx|4,20,0.4,5
-gpt-5.6-terra|GPT-5.6 Terra|1050k|128k|tir/lmhx|2,12,0.2,2.5
+gpt-5.6-cyber|GPT-5.6 Cyber|400k|128k|tir/lmhxM|12.5,75,1.25,15.625
+gpt-5.6-luna|GPT-5.6 Luna|1050k|128k|tir/lmhxM|0.2,1.2,0.02,0.25
+gpt-5.6-sol|GPT-5.6 Sol|1050k|128k|tir/lmhxM|4,20,0.4,5
+gpt-5.6-terra|GPT-5.6 Terra|1050k|128k|tir/lmhxM|2,12,0.2,2.5
 gpt-5|GPT-5|400k|128k|tir/lmh|1.25,10,0.125
-gpt-6-astra|GPT-6 Astra|272k|128k|tir/lmhx|10,50,1,12.5
-gpt-6-luna|GPT-6 Luna|272k|128k|tir/nlmhx|0.1,0.5,0.01,0.125
-gpt-6-sol|GPT-6 Sol|272k|128k|tir/nlmhx|2,10,0.2,2.5
-gpt-6.1-sol|GPT-6.1 Sol|272k|128k|tir/lmhx|2,10,0.1,2.5
-gpt-6.1-terra|GPT-6.1 Terra|272k|128k|tir/nlmhx|1,5,0.05,1.25
+gpt-6-astra|GPT-6 Astra|272k|128k|tir/lmhxM|10,50,1,12.5
+gpt-6-luna|GPT-6 Luna|272k|128k|tir/nlmhxM|0.1,0.5,0.01,0.125
+gpt-6-sol|GPT-6 Sol|272k|128k|tir/nlmhxM|2,10,0.2,2.5
+gpt-6.1-sol|GPT-6.1 Sol|272k|128k|tir/lmhxM|2,10,0.1,2.5
+gpt-6.1-terra|GPT-6.1 Terra|272k|128k|tir/nlmhxM|1,5,0.05,1.25
 gpt-daybreak-blue-latest|Daybreak Blue|1050k|128k|tir|4,20,0.4,5
 gpt-daybreak-red-latest|Daybreak Red|400k|128k|tir|12.5,75,1.25,15.625
 o1-pro||200k|100k|tir|150,600
@@ -545,28 +545,28 @@ o4-mini||200k|100k|tir|1.1,4.4,0.275
 aion-labs/aion-2.0|Aion-2.0|128K|32K|tr/lmh|0.8,1.6,0.2
 aion-labs/aion-3.0-mini|Aion-3.0-Mini|128K|32K|tr/lmh|0.7,1.4,0.18
 aion-labs/aion-3.0|Aion-3.0|128K|32K|tr/lmh|3,6,0.75
-aion-labs/aion-3.5-mini|Aion 3.5 Mini|256K|32K|tr/lhx(max)|0.7,1.4,0.18
-aion-labs/aion-3.5|Aion 3.5|256K|32K|tr/lhx(max)|3,6,0.75
+aion-labs/aion-3.5-mini|Aion 3.5 Mini|256K|32K|tr/lhM|0.7,1.4,0.18
+aion-labs/aion-3.5|Aion 3.5|256K|32K|tr/lhM|3,6,0.75
 amazon/nova-2-lite-v1|Nova 2 Lite|1000k|65535|tir|0.3,2.5
 amazon/nova-lite-v1|Nova Lite 1.0|300k|5K|ti|0.06,0.24
 amazon/nova-micro-v1|Nova Micro 1.0|128k|5K|t|0.035,0.14
 amazon/nova-premier-v1|Nova Premier 1.0|1000k|32k|ti|2.5,12.5,0.625
 amazon/nova-pro-v1|Nova Pro 1.0|300k|5K|ti|0.8,3.2
-anthropic/claude-fable-5.1|Claude Fable 5.1|1000k|128k|tir/lmhx/abcdefghijkl|10,50,0.25,12.5
-anthropic/claude-fable-5|Claude Fable 5|1000k|128k|tir/lmhx/abcdefghij|10,50,1,12.5
+anthropic/claude-fable-5.1|Claude Fable 5.1|1000k|128k|tir/lmhxM/abcdefghijkl|10,50,0.25,12.5
+anthropic/claude-fable-5|Claude Fable 5|1000k|128k|tir/lmhxM/abcdefghij|10,50,1,12.5
 anthropic/claude-haiku-4.5|Claude Haiku 4.5|200k|64k|tir//abcd|1,5,0.1,1.25
-anthropic/claude-haiku-5.5|Claude Haiku 5.5|1000k|128k|tir/nlmhx/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
+anthropic/claude-haiku-5.5|Claude Haiku 5.5|1000k|128k|tir/nlmhxM/abcdefghijklm|0.1,0.5,0.01,0.125|100k:0.5,2.5,0.05,0.625
 anthropic/claude-opus-4.1|Claude Opus 4.1|200k|32k|tir//bc|15,75,1.5,18.75
 anthropic/claude-opus-4.5|Claude Opus 4.5|200k|64k|tir//abcd|5,25,0.5,6.25
-anthropic/claude-opus-4.6|Claude Opus 4.6|1000k|128k|tir/nlmhx(max)/abcdef|5,25,0.5,6.25
-anthropic/claude-opus-4.7|Claude Opus 4.7|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-anthropic/claude-opus-4.8|Claude Opus 4.8|1000k|128k|tir/nlmhx/abcdefghi|5,25,0.5,6.25
-anthropic/claude-opus-5.5|Claude Opus 5.5|1000k|128k|tir/lmhx/abcdefghijkl|4,20,0.2,5
-anthropic/claude-opus-5|Claude Opus 5|1000k|128k|tir/nlmhx/abcdefghijm|5,25,0.5,6.25
+anthropic/claude-opus-4.6|Claude Opus 4.6|1000k|128k|tir/nlmhM/abcdef|5,25,0.5,6.25
+anthropic/claude-opus-4.7|Claude Opus 4.7|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+anthropic/claude-opus-4.8|Claude Opus 4.8|1000k|128k|tir/nlmhxM/abcdefghi|5,25,0.5,6.25
+anthropic/claude-opus-5.5|Claude Opus 5.5|1000k|128k|tir/lmhxM/abcdefghijkl|4,20,0.2,5
+anthropic/claude-opus-5|Claude Opus 5|1000k|128k|tir/nlmhxM/abcdefghijm|5,25,0.5,6.25
 anthropic/claude-sonnet-4.5|Claude Sonnet 4.5|1000k|64k|tir//abcd|3,15,0.3,3.75|200k:6,22.5,0.6,7.5
-anthropic/claude-sonnet-4.6|Claude Sonnet 4.6|1000k|128k|tir/nlmhx(max)/abcdef|3,15,0.3,3.75
-anthropic/claude-sonnet-5.5|Claude Sonnet 5.5|1000k|128k|tir/lmhx/abcdefghijkln|2,10,0.1,2.5
-anthropic/claude-sonnet-5|Claude Sonnet 5|1000k|128k|tir/nlmhx/abcdefghijm|2,10,0.2,2.5
+anthropic/claude-sonnet-4.6|Claude Sonnet 4.6|1000k|128k|tir/nlmhM/abcdef|3,15,0.3,3.75
+anthropic/claude-sonnet-5.5|Claude Sonnet 5.5|1000k|128k|tir/lmhxM/abcdefghijkln|2,10,0.1,2.5
+anthropic/claude-sonnet-5|Claude Sonnet 5|1000k|128k|tir/nlmhxM/abcdefghijm|2,10,0.2,2.5
 bytedance-seed/seed-1.6-flash|Seed 1.6 Flash|256K|32K|tir|0.075,0.3|128k:0.1,0.8
 bytedance-seed/seed-1.6|Seed 1.6|256K|32K|tir|0.25,2|128k:0.5,4
 bytedance-seed/seed-2-1-turbo|Seed 2.1 Turbo|256K||tir|0.5,2.5
@@ -584,16 +584,16 @@ deepseek/deepseek-r1-0528|R1 0528|160K|32K|tr/lmh|0.5,2.15,0.35
 deepseek/deepseek-v3.1-terminus|DeepSeek V3.1 Terminus|160K||tr|0.27,1
 deepseek/deepseek-v3.2-exp|DeepSeek V3.2 Exp|160K||tr|0.27,0.41
 deepseek/deepseek-v3.2|DeepSeek V3.2|160K||tr|0.26,0.38,0.13
-deepseek/deepseek-v4-flash-0731|DeepSeek V4 Flash 0731|1024K||tr/nlhx(max)|0.119,0.238,0.0238
-deepseek/deepseek-v4-flash-vision-exp|DeepSeek V4 Flash Vision Exp|1024K|256K|tir/nlhx(max)|0.2156,0.6468,0.00686
+deepseek/deepseek-v4-flash-0731|DeepSeek V4 Flash 0731|1024K||tr/nlhM|0.119,0.238,0.0238
+deepseek/deepseek-v4-flash-vision-exp|DeepSeek V4 Flash Vision Exp|1024K|256K|tir/nlhM|0.2156,0.6468,0.00686
 deepseek/deepseek-v4-flash|DeepSeek V4 Flash 0423|1048575||tr/nhx|0.091,0.182,0.0182
-deepseek/deepseek-v4-pro-0813|DeepSeek V4 Pro 0813|1024K||tr/nlhx(max)|0.115,4,0.11
+deepseek/deepseek-v4-pro-0813|DeepSeek V4 Pro 0813|1024K||tr/nlhM|0.115,4,0.11
 deepseek/deepseek-v4-pro|DeepSeek V4 Pro 0423|1024K|384K|tr/nhx|1.6,3.2,0.135
-deepseek/deepseek-v4.1-flash-1017|DeepSeek V4.1 Flash 1017|1024K|384K|tir/nlhx(max)|0.15,0.6,0.003
-deepseek/deepseek-v4.1-flash|DeepSeek V4.1 Flash|1024K||tir/nlhx(max)|0.045,0.5,0.006
+deepseek/deepseek-v4.1-flash-1017|DeepSeek V4.1 Flash 1017|1024K|384K|tir/nlhM|0.15,0.6,0.003
+deepseek/deepseek-v4.1-flash|DeepSeek V4.1 Flash|1024K||tir/nlhM|0.045,0.5,0.006
 dots-studio/dots-3-note-preview:free|Dots3-Note Preview (free)|512k||tir|0,0,0,0
 elorian/glimpse|Glimpse|256K|256k|tir|0.6,3,0.06
-fireworks/ember-1|Ember-1|1024K||tir/nlhx(max)|3,15,0.3
+fireworks/ember-1|Ember-1|1024K||tir/nlhM|3,15,0.3
 google/gemini-2.5-flash-lite|Gemini 2.5 Flash Lite|1024K|65535|tir|0.1,0.4,0.01,0.083333
 google/gemini-2.5-flash|Gemini 2.5 Flash|1024K|65535|tir|0.3,2.5,0.03,0.083333
 google/gemini-2.5-pro-preview|Gemini 2.5 Pro Preview 06-05|1024K|64K|tir/lmh|1.25,10,0.125,0.375|200k:2.5,15,0.25,0.375
@@ -635,16 +635,16 @@ meta/muse-glimmer-30b|Muse Glimmer 30B|128K|16K|tir/lmhx|0.3,1.2,0.04
 meta/muse-spark-1.1|Muse Spark 1.1|1024K||tir/ulmhx|1.25,4.25,0.15
 meta/muse-spark-1.2-contributor|Muse Spark 1.2 Contributor|1024K||tir/ulmhx|0.1,0.2,0.002
 meta/muse-spark-1.2|Muse Spark 1.2|1024K||tir/ulmhx|1.25,4.25,0.15
-meta/muse-spark-1.3-contributor|Muse Spark 1.3 Contributor|1024K||tir/ulmhx|0.1,0.2,0.002
-meta/muse-spark-1.3|Muse Spark 1.3|1024K||tir/ulmhx|1.25,4.25,0.15
+meta/muse-spark-1.3-contributor|Muse Spark 1.3 Contributor|1024K||tir/ulmhxM|0.1,0.2,0.002
+meta/muse-spark-1.3|Muse Spark 1.3|1024K||tir/ulmhxM|1.25,4.25,0.15
 meta/muse-spark-open|Muse Spark Open|1024K||tir/lmhx|1.25,4.25,0.15
-meta/muse-wonder|Muse Wonder|1024K||tir/ulmhx|4,20,0.2
+meta/muse-wonder|Muse Wonder|1024K||tir/ulmhxM|4,20,0.2
 minimax/minimax-m1|MiniMax M1|1000k|40k|tr|0.55,2.2
 minimax/minimax-m2.1|MiniMax M2.1|200K|128K|tr/lmh|0.3,1.2,0.03
 minimax/minimax-m2.5|MiniMax M2.5|198k|32K|tr/lmh|0.27,0.95,0.03
 minimax/minimax-m2.7|MiniMax M2.7|200K|128K|tr/lmh|0.3,1.2,0.06
 minimax/minimax-m2|MiniMax M2|200K|128K|tr/lmh|0.255,1.02
-minimax/minimax-m3.1-flash|MiniMax M3.1 Flash|1024K|512K|tir/lmhx|0.15,0.6,0.015
+minimax/minimax-m3.1-flash|MiniMax M3.1 Flash|1024K|512K|tir/lmhxM|0.15,0.6,0.015
 minimax/minimax-m3|MiniMax M3|512K|512k|tir|0.3,1.2,0.06
 mistralai/codestral-2508|Codestral 2508|256k|200K|t|0.3,0.9,0.03
 mistralai/devstral-2512|Devstral 2 2512|256K|209715|t|0.4,2,0.04
@@ -671,8 +671,8 @@ moonshotai/kimi-k2.5|Kimi K2.5|256K||tir|0.41,2.06,0.07
 moonshotai/kimi-k2.6|Kimi K2.6|256K|256K|tir|0.65,3.41,0.15
 moonshotai/kimi-k2.7-code|Kimi K2.7 Code|256K|256K|tir/lmh|0.6,3.5,0.15
 moonshotai/kimi-k2|Kimi K2 0711|128K|96K|t|0.57,2.3
-moonshotai/kimi-k3.1-pro|Kimi K3.1 Pro|1024K|128K|tir/nlhx(max)|2,10,0.2
-moonshotai/kimi-k3|Kimi K3|1024K|128K|tir/nlhx(max)|0.192,15,0.182
+moonshotai/kimi-k3.1-pro|Kimi K3.1 Pro|1024K|128K|tir/nlhM|2,10,0.2
+moonshotai/kimi-k3|Kimi K3|1024K|128K|tir/nlhM|0.192,15,0.182
 nex-agi/nex-n2.5-pro|Nex-N2.5-Pro|256K||tir/nmh|0.075,0.25,0.015
 nvidia/nemotron-3-nano-30b-a3b|Nemotron 3 Nano 30B A3B|256K||tr|0.06,0.24,0.012
 nvidia/nemotron-3-nano-omni-30b-a3b-reasoning:free|Nemotron 3 Nano Omni (free)|256k|64K|tir|0,0,0,0
@@ -713,23 +713,23 @@ openai/gpt-5.4-pro|GPT-5.4 Pro|1050k|128k|tir/mhx|30,180|272k:60,270
 openai/gpt-5.4|GPT-5.4|1050k|128k|tir/nlmhx|2.5,15,0.25|272k:5,22.5,0.5
 openai/gpt-5.5-pro|GPT-5.5 Pro|1050k|128k|tir/mhx|30,180|272k:60,270
 openai/gpt-5.5|GPT-5.5|1050k|128k|tir/nlmhx|5,30,0.5|272k:10,45,1
-openai/gpt-5.6-luna-pro|GPT-5.6 Luna Pro|1050k|128k|tir/nlmhx|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
-openai/gpt-5.6-luna|GPT-5.6 Luna|1050k|128k|tir/nlmhx|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
-openai/gpt-5.6-sol-pro|GPT-5.6 Sol Pro|1050k|128k|tir/nlmhx|4,20,0.4,5|272k:8,30,0.8,10
-openai/gpt-5.6-sol|GPT-5.6 Sol|1050k|128k|tir/nlmhx|4,20,0.4,5|272k:8,30,0.8,10
-openai/gpt-5.6-terra-pro|GPT-5.6 Terra Pro|1050k|128k|tir/nlmhx|2,12,0.2,2.5|272k:4,18,0.4,5
-openai/gpt-5.6-terra|GPT-5.6 Terra|1050k|128k|tir/nlmhx|2,12,0.2,2.5|272k:4,18,0.4,5
+openai/gpt-5.6-luna-pro|GPT-5.6 Luna Pro|1050k|128k|tir/nlmhxM|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
+openai/gpt-5.6-luna|GPT-5.6 Luna|1050k|128k|tir/nlmhxM|0.2,1.2,0.02,0.25|272k:0.4,1.8,0.04,0.5
+openai/gpt-5.6-sol-pro|GPT-5.6 Sol Pro|1050k|128k|tir/nlmhxM|4,20,0.4,5|272k:8,30,0.8,10
+openai/gpt-5.6-sol|GPT-5.6 Sol|1050k|128k|tir/nlmhxM|4,20,0.4,5|272k:8,30,0.8,10
+openai/gpt-5.6-terra-pro|GPT-5.6 Terra Pro|1050k|128k|tir/nlmhxM|2,12,0.2,2.5|272k:4,18,0.4,5
+openai/gpt-5.6-terra|GPT-5.6 Terra|1050k|128k|tir/nlmhxM|2,12,0.2,2.5|272k:4,18,0.4,5
 openai/gpt-5|GPT-5|400k|128k|tir/ulmh|1.25,10,0.125
-openai/gpt-6-astra-pro|GPT-6 Astra Pro|1050k|128k|tir/lmhx|10,50,1,12.5|272k:20,75,2,25
-openai/gpt-6-astra|GPT-6 Astra|1050k|128k|tir/lmhx|10,50,1,12.5|272k:20,75,2,25
-openai/gpt-6-luna-pro|GPT-6 Luna Pro|1050k|128k|tir/nlmhx|0.1,0.5,0.01,0.125|272k:0.2,0.75,0.02,0.25
-openai/gpt-6-luna|GPT-6 Luna|1050k|128k|tir/nlmhx|0.1,0.5,0.01,0.125|272k:0.2,0.75,0.02,0.25
-openai/gpt-6-sol-pro|GPT-6 Sol Pro|1050k|128k|tir/nlmhx|2,10,0.2,2.5|272k:4,15,0.4,5
-openai/gpt-6-sol|GPT-6 Sol|1050k|128k|tir/nlmhx|2,10,0.2,2.5|272k:4,15,0.4,5
-openai/gpt-6.1-sol-pro|GPT-6.1 Sol Pro|1050k|128k|tir/lmhx|2,10,0.1,2.5|272k:4,15,0.2,5
-openai/gpt-6.1-sol|GPT-6.1 Sol|1050k|128k|tir/lmhx|2,10,0.1,2.5|272k:4,15,0.2,5
-openai/gpt-6.1-terra-pro|GPT-6.1 Terra Pro|1050k|128k|tir/lmhx|1,5,0.05,1.25|272k:2,7.5,0.1,2.5
-openai/gpt-6.1-terra|GPT-6.1 Terra|1050k|128k|tir/nlmhx|1,5,0.05,1.25|272k:2,7.5,0.1,2.5
+openai/gpt-6-astra-pro|GPT-6 Astra Pro|1050k|128k|tir/lmhxM|10,50,1,12.5|272k:20,75,2,25
+openai/gpt-6-astra|GPT-6 Astra|1050k|128k|tir/lmhxM|10,50,1,12.5|272k:20,75,2,25
+openai/gpt-6-luna-pro|GPT-6 Luna Pro|1050k|128k|tir/nlmhxM|0.1,0.5,0.01,0.125|272k:0.2,0.75,0.02,0.25
+openai/gpt-6-luna|GPT-6 Luna|1050k|128k|tir/nlmhxM|0.1,0.5,0.01,0.125|272k:0.2,0.75,0.02,0.25
+openai/gpt-6-sol-pro|GPT-6 Sol Pro|1050k|128k|tir/nlmhxM|2,10,0.2,2.5|272k:4,15,0.4,5
+openai/gpt-6-sol|GPT-6 Sol|1050k|128k|tir/nlmhxM|2,10,0.2,2.5|272k:4,15,0.4,5
+openai/gpt-6.1-sol-pro|GPT-6.1 Sol Pro|1050k|128k|tir/lmhxM|2,10,0.1,2.5|272k:4,15,0.2,5
+openai/gpt-6.1-sol|GPT-6.1 Sol|1050k|128k|tir/lmhxM|2,10,0.1,2.5|272k:4,15,0.2,5
+openai/gpt-6.1-terra-pro|GPT-6.1 Terra Pro|1050k|128k|tir/lmhxM|1,5,0.05,1.25|272k:2,7.5,0.1,2.5
+openai/gpt-6.1-terra|GPT-6.1 Terra|1050k|128k|tir/nlmhxM|1,5,0.05,1.25|272k:2,7.5,0.1,2.5
 openai/gpt-chat-latest|GPT Chat Latest|400k|128k|ti|5,30,0.5
 openai/gpt-oss-120b||128K|64K|tr/lmh|0.15,0.6,0.075
 openai/gpt-oss-20b||128K||tr/lmh|0.03,0.13,0.03
@@ -740,7 +740,7 @@ openrouter/auto|Auto Router|2000k||tir
 openrouter/free|Free Models Router|200k||tir
 openrouter/fusion|Fusion|1000k|30k|tr
 openrouter/pareto-code|Pareto Code Router|2000k||tr
-particle-ai/particle-1|Particle-1|1024K|128K|tir/nulmhx|0.05,0.5,0.003
+particle-ai/particle-1|Particle-1|1024K|128K|tir/nulmhxM|0.05,0.5,0.003
 perceptron/perceptron-mk1.5|Perceptron Mk1.5|36K|8K|tir/nulmh|0.15,1.5
 prism-ml/ternary-bonsai-2-27b|Ternary Bonsai 2 27B|256K|32K|tir/nmx|0.075,0.5,0.0375
 prism-ml/ternary-bonsai-2-9b|Ternary Bonsai 2 9B|256K|64K|tir|0.08,0.13,0.04
@@ -784,12 +784,12 @@ qwen/qwen3.8-max-0902|Qwen3.8 Max (0902)|1000k|128K|tir/ulmhx|2,6,0.25
 qwen/qwen3.8-max-prime|Qwen3.8 Max Prime|1000k|128K|tir/ulmhx|4,12,0.5
 qwen/qwen3.8-omni-flash|Qwen3.8 Omni Flash|1000k|128K|tir|0.15,0.47,0.016
 recursive/flint-v1.0:free|Flint (free)|256K||tr/lmh|0,0,0,0
-reflection/beam-1.0-501b-a23b|Beam 1.0 501B A23B|1024K|128K|tr/lmhx|0.25,1,0.05
+reflection/beam-1.0-501b-a23b|Beam 1.0 501B A23B|1024K|128K|tr/lmhxM|0.25,1,0.05
 rekaai/reka-edge|Reka Edge|16K||ti|0.1,0.1
 relace/relace-search|Relace Search|256k|128k|t|1,3
-sakana/fugu-max|Fugu Max|1000k|128k|tir/hx|2,6,0.25
-sakana/fugu-ultra-v2|Fugu Ultra v2|1000k|128k|tir/hx|5,30,0.5|272k:10,45,1
-sakana/fugu-ultra|Fugu Ultra|1000k|128k|tir/hx|5,30,0.5|272k:10,45,1
+sakana/fugu-max|Fugu Max|1000k|128k|tir/hxM|2,6,0.25
+sakana/fugu-ultra-v2|Fugu Ultra v2|1000k|128k|tir/hxM|5,30,0.5|272k:10,45,1
+sakana/fugu-ultra|Fugu Ultra|1000k|128k|tir/hxM|5,30,0.5|272k:10,45,1
 sakana/sakana-namazu|Sakana Namazu|256K|64K|tir/nh|0.95,4,0.15
 stepfun/step-3.5-flash|Step 3.5 Flash|256K|64K|tr/lmh|0.1,0.3
 stepfun/step-3.7-flash|Step 3.7 Flash|256k||tir/lmh|0.2,1.15,0.04
@@ -797,15 +797,15 @@ stepfun/step-5-preview|Step 5 Preview|1000k|64k|tir/lmh|1,2.7,0.1
 tencent/hy3-preview|Hy3 preview|256K||tr/nlh|0.18,0.6,0.06
 tencent/hy3|Hy3|256K|128k|tr/nlh|0.132,0.528,0.033
 tencent/hy4-preview|Hy4 preview|1024K|64k|tr/nlh|0.834,2.501,0.042
-thinkingmachines/inkling-small:free|Inkling Small (free)|1024K|256K|tir/nulmhx(max)|0,0,0,0
-thinkingmachines/inkling-small|Inkling Small|512K|256K|tir/nulmhx(max)|0.45,1.2,0.1
-thinkingmachines/inkling:free|Inkling (free)|1024K|256K|tir/nulmhx(max)|0,0,0,0
-thinkingmachines/inkling|Inkling|512K||tir/nulmhx(max)|1,4.05,0.17
+thinkingmachines/inkling-small:free|Inkling Small (free)|1024K|256K|tir/nulmhM|0,0,0,0
+thinkingmachines/inkling-small|Inkling Small|512K|256K|tir/nulmhM|0.45,1.2,0.1
+thinkingmachines/inkling:free|Inkling (free)|1024K|256K|tir/nulmhM|0,0,0,0
+thinkingmachines/inkling|Inkling|512K||tir/nulmhM|1,4.05,0.17
 typesafe/jev-router|Jev Router|1000k|64K|tir
 unbiased/pareto-26.10|Pareto 26.10|1024K|128K|ti|0.8,3.2,0.03
 unbiased/pareto-26.9|Pareto 26.9|256K|128K|ti|2.5,7.5,0.25
-upstage/solar-mini4|Solar Mini 4|512K|128K|tr/nulmhx|0.05,0.2,0.005
-upstage/solar-pro4|Solar Pro 4|512K|128K|tr/nulmhx|0.15,0.6,0.03
+upstage/solar-mini4|Solar Mini 4|512K|128K|tr/nulmhxM|0.05,0.2,0.005
+upstage/solar-pro4|Solar Pro 4|512K|128K|tr/nulmhxM|0.15,0.6,0.03
 x-ai/grok-4.20|Grok 4.20|2000k||tir|1.25,2.5,0.2|200k:2.5,5,0.4
 x-ai/grok-4.3|Grok 4.3|1000k|30k|tir/nlmh|1.25,2.5,0.2|200k:2.5,5,0.4
 x-ai/grok-4.5|Grok 4.5|500k|500k|tir/lmh|2,6,0.3|200k:4,12,0.6
@@ -828,10 +828,10 @@ z-ai/glm-4.7|GLM 4.7|198K|128K|tr|0.6,2.2,0.11
 z-ai/glm-5-turbo|GLM 5 Turbo|198K|128K|tr|1.2,4,0.24
 z-ai/glm-5.1|GLM 5.1|198K|128K|tr|1.4,4.4,0.26
 z-ai/glm-5.2|GLM 5.2|1024K|128K|tr/nhx|0.006,6.8,0.005
-z-ai/glm-5.3-flashx|GLM 5.3 FlashX|1024K|128K|tir/lhx(max)|0.37,1.25,0.09
-z-ai/glm-5.3-flash|GLM 5.3 Flash|1024K|128K|tir/lhx(max)|0.0285,0.0923,0.0285
-z-ai/glm-5.3-prime|GLM 5.3 Prime|1000k|128K|tr/lhx(max)|2.8,8.8,0.56
-z-ai/glm-5.3|GLM 5.3|1024K|128K|tr/lhx(max)|0.08,3.6,0.076
+z-ai/glm-5.3-flashx|GLM 5.3 FlashX|1024K|128K|tir/lhM|0.37,1.25,0.09
+z-ai/glm-5.3-flash|GLM 5.3 Flash|1024K|128K|tir/lhM|0.0285,0.0923,0.0285
+z-ai/glm-5.3-prime|GLM 5.3 Prime|1000k|128K|tr/lhM|2.8,8.8,0.56
+z-ai/glm-5.3|GLM 5.3|1024K|128K|tr/lhM|0.08,3.6,0.076
 z-ai/glm-5v-turbo|GLM 5V Turbo|198K|128K|tir|1.2,4,0.24
 z-ai/glm-5|GLM 5|198K|128K|tr|0.6,1.9,0.119
 @perplexity|openai-completions

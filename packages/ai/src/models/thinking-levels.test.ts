@@ -115,24 +115,24 @@ function cannotBeAsked({ api, id }: Model): boolean {
 
 describe("thinking levels of the catalog", () => {
   it.each([
-    ["openai", "gpt-6-astra", [undefined, "low", "low", "medium", "high", "xhigh"]],
-    ["openai", "gpt-6.1-sol", [undefined, "low", "low", "medium", "high", "xhigh"]],
-    ["openai", "gpt-5.6-cyber", [undefined, "low", "low", "medium", "high", "xhigh"]],
-    ["openai", "gpt-6-sol", ["none", "low", "low", "medium", "high", "xhigh"]],
-    ["openai", "gpt-5.1", ["none", "low", "low", "medium", "high", "high"]],
-    ["openai", "gpt-5", ["minimal", "minimal", "low", "medium", "high", "high"]],
-    ["openai", "gpt-5-pro", [undefined, "high", "high", "high", "high", "high"]],
-    ["xai", "grok-4.3", ["none", "low", "low", "medium", "high", "xhigh"]],
-    ["xai", "grok-4.5", [undefined, "low", "low", "medium", "high", "xhigh"]],
-    ["google", "gemini-3.5-flash", ["minimal", "minimal", "low", "medium", "high", "high"]],
-    ["google", "gemini-3.7-flash", ["low", "low", "low", "medium", "high", "high"]],
-    ["google", "gemma-4-31b-it", ["minimal", "minimal", "high", "high", "high", "high"]],
-    ["anthropic", "claude-opus-4-6", [undefined, "low", "low", "medium", "high", "max"]],
-    ["anthropic", "claude-opus-5", [undefined, "low", "low", "medium", "high", "xhigh"]],
-    ["deepseek", "deepseek-v4-pro", [undefined, "high", "high", "high", "high", "max"]],
-    ["groq", "qwen/qwen3.6-27b", ["none", ...Array<string>(5).fill("default")]],
-    ["zai", "glm-4.7", Array<undefined>(6).fill(undefined)],
-    ["openrouter", "z-ai/glm-5.3", [undefined, "low", "low", "high", "high", "max"]],
+    ["openai", "gpt-6-astra", [undefined, "low", "low", "medium", "high", "xhigh", "max"]],
+    ["openai", "gpt-6.1-sol", [undefined, "low", "low", "medium", "high", "xhigh", "max"]],
+    ["openai", "gpt-5.6-cyber", [undefined, "low", "low", "medium", "high", "xhigh", "max"]],
+    ["openai", "gpt-6-sol", ["none", "low", "low", "medium", "high", "xhigh", "max"]],
+    ["openai", "gpt-5.1", ["none", "low", "low", "medium", "high", "high", "high"]],
+    ["openai", "gpt-5", ["minimal", "minimal", "low", "medium", "high", "high", "high"]],
+    ["openai", "gpt-5-pro", [undefined, "high", "high", "high", "high", "high", "high"]],
+    ["xai", "grok-4.3", ["none", "low", "low", "medium", "high", "xhigh", "xhigh"]],
+    ["xai", "grok-4.5", [undefined, "low", "low", "medium", "high", "xhigh", "xhigh"]],
+    ["google", "gemini-3.5-flash", ["minimal", "minimal", "low", "medium", "high", "high", "high"]],
+    ["google", "gemini-3.7-flash", ["low", "low", "low", "medium", "high", "high", "high"]],
+    ["google", "gemma-4-31b-it", ["minimal", "minimal", "high", "high", "high", "high", "high"]],
+    ["anthropic", "claude-opus-4-6", [undefined, "low", "low", "medium", "high", "max", "max"]],
+    ["anthropic", "claude-opus-5", [undefined, "low", "low", "medium", "high", "xhigh", "max"]],
+    ["deepseek", "deepseek-v4-pro", [undefined, "high", "high", "high", "high", "max", "max"]],
+    ["groq", "qwen/qwen3.6-27b", ["none", ...Array<string>(6).fill("default")]],
+    ["zai", "glm-4.7", Array<undefined>(7).fill(undefined)],
+    ["openrouter", "z-ai/glm-5.3", [undefined, "low", "low", "high", "high", "max", "max"]],
   ] as const)("of %s/%s", async (provider, id, efforts) => {
     const model = find(provider, id);
     const asked = await Promise.all(THINKING_LEVELS.map((level) => findAsked(model, level)));
@@ -190,7 +190,7 @@ describe("a model that is not in the catalog", () => {
       THINKING_LEVELS.map((level) => findAsked(made(api, at, id), level)),
     );
     const [off, ...levels] = asked.map(({ words }) => words[0]);
-    expect(levels).toEqual(["low", "low", "medium", "high", "high"]);
+    expect(levels).toEqual(["low", "low", "medium", "high", "high", "high"]);
     expect(off).toBeUndefined();
   });
 
@@ -204,11 +204,15 @@ describe("a model that is not in the catalog", () => {
       "high",
       "high",
       "high",
+      "high",
     ]);
   });
 
   it("of Anthropic is asked as the newest are", async () => {
-    const asked = await findAsked(made("anthropic-messages", "anthropic", "claude-new-9"), "high");
-    expect(asked).toEqual({ words: ["high"], switched: [true], budgets: [] });
+    const model = made("anthropic-messages", "anthropic", "claude-new-9");
+    for (const level of ["high", "xhigh", "max"] as const) {
+      const asked = await findAsked(model, level);
+      expect(asked).toEqual({ words: [level], switched: [true], budgets: [] });
+    }
   });
 });

@@ -16,7 +16,7 @@ import { typedCommands } from "./help.ts";
 import { COMMANDS } from "../core/options.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bundle/gyre.js", import.meta.url));
-const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"];
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 const EXECUTABLE = 0o755;
 const names = typedCommands().map(([name]) => name);
 const NAMES = {

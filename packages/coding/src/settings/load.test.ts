@@ -135,7 +135,7 @@ describe("what is wrong", () => {
     expect(error.problems).toHaveLength(6);
     expect(error.message.split("\n")).toEqual([
       `${world.userFile}: maxTurns is "ten", but must be a whole number above 0.`,
-      `${world.userFile}: thinking is "much", but must be one of "off", "minimal", "low", "medium", "high", "xhigh".`,
+      `${world.userFile}: thinking is "much", but must be one of "off", "minimal", "low", "medium", "high", "xhigh", "max".`,
       expect.stringMatching(/config\.json: models: services is \[\], but must be an object\.$/),
       expect.stringMatching(/config\.json: models: model is no key that is known here/),
       `${world.projectFile}: network is 0, but must be true or false.`,

@@ -27,6 +27,7 @@ export const THINKING: Readonly<Record<ThinkingLevel, string>> = {
   medium: "Medium",
   high: "High",
   xhigh: "Extra high",
+  max: "Maximum",
 };
 
 export const MODE_NAMES: readonly PermissionMode[] = Object.keys(MODES).filter(isMode);

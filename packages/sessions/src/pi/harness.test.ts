@@ -143,7 +143,7 @@ describe("import of session files of pi's harness", () => {
     );
     expect(settings).toMatchObject({
       model: { provider: "openai", id: "gpt-new" },
-      thinkingLevel: "xhigh",
+      thinkingLevel: "max",
     });
     expect(title).toBe("Tea");
     const labels = entries.flatMap((each) => (each.type === "label" ? [each.label] : []));

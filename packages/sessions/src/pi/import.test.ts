@@ -218,7 +218,7 @@ describe("import of pi's session files", () => {
     const { settings, title } = await session.context();
     expect(settings).toEqual({
       model: { provider: "openai", id: "gpt-5" },
-      thinkingLevel: "xhigh",
+      thinkingLevel: "max",
     });
     expect(title).toBe("A name");
     await session.close();

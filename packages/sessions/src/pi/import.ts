@@ -479,8 +479,7 @@ const LEVELS: Readonly<Record<string, ThinkingLevel>> = {
   medium: "medium",
   high: "high",
   xhigh: "xhigh",
-  // The highest that there is here.
-  max: "xhigh",
+  max: "max",
 };
 
 const HEAD_BYTES = 512;

@@ -488,17 +488,24 @@ describe("writing", () => {
 
   it("thinks no more than the model can say in all", async () => {
     const small = { ...model, maxTokens: 8_000 };
-    const { request } = await ask(WHOLE, {}, { thinkingLevel: "xhigh" }, small);
-    expect(request.body).toMatchObject({ thinking: { budget_tokens: 6_976 }, max_tokens: 8_000 });
+    for (const thinkingLevel of ["xhigh", "max"] as const) {
+      const { request } = await ask(WHOLE, {}, { thinkingLevel }, small);
+      expect(request.body).toMatchObject({ thinking: { budget_tokens: 6_976 }, max_tokens: 8_000 });
+    }
+    const large = { ...model, maxTokens: 128_000 };
+    const { request } = await ask(WHOLE, {}, { thinkingLevel: "max" }, large);
+    expect(request.body).toMatchObject({ thinking: { budget_tokens: 65_536 }, max_tokens: 97_536 });
   });
 
   it.each([
-    ["claude-opus-4-6", { type: "adaptive" }, "high"],
-    ["claude-sonnet-5", { type: "adaptive", display: "summarized" }, "xhigh"],
-    ["claude-haiku-5-5-20270101", { type: "adaptive", display: "summarized" }, "xhigh"],
-  ])("thinks by a level with %s", async (id, thinking, effort) => {
-    const { request } = await ask(WHOLE, {}, { thinkingLevel: "xhigh" }, { ...model, id });
-    expect(request.body).toMatchObject({ thinking, output_config: { effort } });
+    ["claude-opus-4-6", { type: "adaptive" }, ["high", "high"]],
+    ["claude-sonnet-5", { type: "adaptive", display: "summarized" }, ["xhigh", "max"]],
+    ["claude-haiku-5-5-20270101", { type: "adaptive", display: "summarized" }, ["xhigh", "max"]],
+  ])("thinks by a level with %s", async (id, thinking, efforts) => {
+    for (const [index, thinkingLevel] of (["xhigh", "max"] as const).entries()) {
+      const { request } = await ask(WHOLE, {}, { thinkingLevel }, { ...model, id });
+      expect(request.body).toMatchObject({ thinking, output_config: { effort: efforts[index] } });
+    }
   });
 
   it.each([

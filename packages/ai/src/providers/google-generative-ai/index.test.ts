@@ -604,6 +604,7 @@ describe("the request", () => {
     ["gemini-2.5-flash-lite", "minimal", { includeThoughts: true, thinkingBudget: 1024 }],
     ["gemini-2.5-pro", "off", { thinkingBudget: 128 }],
     ["gemini-2.5-pro", "xhigh", { includeThoughts: true, thinkingBudget: 32_768 }],
+    ["gemini-2.5-pro", "max", { includeThoughts: true, thinkingBudget: 32_768 }],
     ["gemini-3-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "HIGH" }],
     ["gemini-3.1-pro-preview", "off", { thinkingLevel: "LOW" }],
     ["gemini-flash-latest", "xhigh", { includeThoughts: true, thinkingLevel: "HIGH" }],

@@ -14,6 +14,7 @@ const BUDGETS: Required<ThinkingBudgets> = {
   medium: 8_192,
   high: 24_576,
   xhigh: 32_768,
+  max: 65_536,
 };
 /** The model decides by itself how much it thinks. */
 const DYNAMIC_BUDGET = -1;

@@ -329,6 +329,7 @@ describe("writing", () => {
     [{ ...model, id: "gpt-oss:20b" }, "minimal", "low"],
     [{ ...model, id: "gpt-oss:20b" }, "medium", "medium"],
     [{ ...model, id: "gpt-oss:20b" }, "xhigh", "high"],
+    [{ ...model, id: "gpt-oss:20b" }, "max", "high"],
     [{ ...model, quirks: { thinking: "levels" } }, "high", "high"],
     [{ ...model, id: "gpt-oss:20b", quirks: { thinking: "switch" } }, "high", true],
   ] as const)("asks %j how much to think: %s", async (at, thinkingLevel, think) => {

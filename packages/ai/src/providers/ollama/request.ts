@@ -169,5 +169,5 @@ function chooseThinking(model: Model, options: StreamOptions): ChatRequest["thin
   if (!levels) return thinkingLevel !== "off";
   // Where there are levels, thinking cannot be switched off.
   if (thinkingLevel === "medium" || thinkingLevel === "high") return thinkingLevel;
-  return thinkingLevel === "xhigh" ? "high" : "low";
+  return thinkingLevel === "xhigh" || thinkingLevel === "max" ? "high" : "low";
 }

@@ -918,13 +918,13 @@ describe("quirks", () => {
   it("says a level in the words that a service has", async () => {
     const words = async (by: Model): Promise<unknown[]> =>
       Promise.all(
-        (["minimal", "low", "medium", "high", "xhigh"] as const).map(
+        (["minimal", "low", "medium", "high", "xhigh", "max"] as const).map(
           async (thinkingLevel) =>
             (await captureBody(by, {}, { thinkingLevel }))["reasoning_effort"],
         ),
       );
-    expect(await words(at("my-own"))).toEqual(["low", "low", "medium", "high", "high"]);
-    expect(await words(at("deepseek"))).toEqual(["low", "low", "high", "high", "max"]);
+    expect(await words(at("my-own"))).toEqual(["low", "low", "medium", "high", "high", "high"]);
+    expect(await words(at("deepseek"))).toEqual(["low", "low", "high", "high", "max", "max"]);
     const known: Partial<Model> = { reasoning: true, thinkingLevels: ["minimal", "low", "high"] };
     expect(await words({ ...at("deepseek"), ...known })).toEqual([
       "minimal",
@@ -932,9 +932,10 @@ describe("quirks", () => {
       "high",
       "high",
       "high",
+      "high",
     ]);
     const own: Partial<Model> = { thinkingLevels: ["off", "high"], efforts: { high: "default" } };
-    expect(await words({ ...at("groq"), ...own })).toEqual(Array(5).fill("default"));
+    expect(await words({ ...at("groq"), ...own })).toEqual(Array(6).fill("default"));
   });
 
   it("switches thinking on and off where a service has a switch", async () => {

@@ -20,6 +20,7 @@ const EFFORTS: Required<NonNullable<ChatDialect["efforts"]>> = {
   medium: "medium",
   high: "high",
   xhigh: "high",
+  max: "high",
 };
 
 /** One request for a chat completion. */

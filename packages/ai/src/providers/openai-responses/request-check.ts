@@ -48,7 +48,7 @@ const MAX_ID_CHARS = 64;
 const MIN_OUTPUT_TOKENS = 16;
 const ID = /^[a-zA-Z0-9_-]{1,64}$/;
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"];
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const INPUT_PARTS = ["input_text", "input_image", "input_file"];
 /** How ids of items begin, by their type. */
 const PREFIXES: Readonly<Record<string, string>> = {

@@ -20,6 +20,7 @@ const BUDGETS: Required<ThinkingBudgets> = {
   medium: 8_192,
   high: 16_384,
   xhigh: 32_768,
+  max: 65_536,
 };
 
 /** Said of a result that cannot be marked as an error. */
@@ -102,7 +103,9 @@ function isForced({ toolChoice }: StreamOptions): boolean {
 type ThinkingParams = Pick<Thinking["params"], "thinking" | "output_config">;
 
 function adaptiveParams(model: Model, wanted: ActiveLevel): ThinkingParams {
-  const usual = hasFeature(model, "xhighEffort") ? [...USUAL_LEVELS, "xhigh" as const] : undefined;
+  const usual = hasFeature(model, "xhighEffort")
+    ? [...USUAL_LEVELS, "xhigh" as const, "max" as const]
+    : undefined;
   const level = nearestLevel(wanted, model.thinkingLevels ?? usual) ?? wanted;
   const word = findEffortWord(model, level);
   const effort = EFFORTS.find((known) => known === word) ?? "high";

@@ -40,7 +40,11 @@ function defineService(
 
 const CHAT = "openai-completions";
 /** Services that know a low, a high and a highest effort. */
-const LOW_HIGH_MAX: ChatQuirks["efforts"] = { medium: "high", xhigh: "max" };
+const LOW_HIGH_MAX: ChatQuirks["efforts"] = {
+  medium: "high",
+  xhigh: "max",
+  max: "max",
+};
 
 /** The services that are known by name. */
 export const SERVICES: readonly ServicePreset[] = [
