@@ -18,6 +18,7 @@ import { sanitize } from "../text/sanitize.ts";
 import type { Confinement } from "../sandbox/sandbox.ts";
 import { addReadRule, type ReadRule } from "../workspace/read-rules.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import { addRedirectRule, type RedirectRule } from "../web/fetch/redirect-rules.ts";
 
 /**
  * How much an agent may do without being asked about:
@@ -189,6 +190,7 @@ class Guard {
   readonly #options: PermissionSetup;
   readonly #rules: Rules;
   readonly #forbidsReading: ReadRule = (tool, path) => this.#rules.forbidsReading(tool, path);
+  readonly #coversRedirect: RedirectRule = (...redirect) => this.#rules.coversRedirect(...redirect);
   /** What calls were when the run was suspended for them. */
   readonly #suspended = new Map<string, string>();
 
@@ -292,6 +294,7 @@ class Guard {
     };
     const workspace = this.#workspace();
     if (workspace && this.#rules.forbidsFiles) addReadRule(workspace, this.#forbidsReading);
+    if (workspace && access?.kind === "network") addRedirectRule(workspace, this.#coversRedirect);
     const files = await findOpenedFiles(subject.commands, cwd, workspace);
     const sandboxed = isRun && (await this.#confinement());
     const advice = this.#options.advice?.(call);

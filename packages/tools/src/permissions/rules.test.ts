@@ -200,6 +200,65 @@ describe("Rules", () => {
     },
   );
 
+  it.each([
+    ["https://evil.org/**", "https://evil.org./x"],
+    ["https://evil.org/**", "https://EVIL.org:8443/x"],
+    ["https://evil.org/**", "https://e\u00advil.org/x"],
+    ["https://evil.org/**", "https://ｅvil。org/x"],
+    ["https://evil.org:443/**", "https://evil.org/x"],
+    ["https://*.evil.org", "https://a.evil.org./x"],
+    ["https://*.evil.org", "https://a.evil.org:444/x"],
+    ["https://*.evil.org:443", "https://a.evil.org/x"],
+    ["https://[2606:4700:0::1]/**", "https://[2606:4700::1]/x"],
+    ["ssh://evil.org/**", "ssh://Evil.org/x"],
+    ["https://x.org/admin/**", "https://x.org/%61dmin/a"],
+    ["https://x.org/admin/**", "https://x.org/%2561dmin/a"],
+    ["https://x.org/admin/**", "https://x.org//admin/a"],
+    ["https://x.org/admin/**", "https://x.org/%2fadmin/a"],
+    ["https://x.org/admin/**", "https://x.org/admin;v=1/a"],
+    ["https://x.org/admin/**", "https://x.org/Admin/a"],
+    ["https://x.org/admin/**", "https://x.org/admin%2fa"],
+    ["https://x.org/admin/**", "https://x.org/admin%5ca"],
+    ["https://x.org/a%20b/**", "https://x.org/a b/c"],
+    ["https://x.org/ä/**", "https://x.org/%c3%a4/c"],
+  ])("forbids by %s what a server takes for the same: %s", (pattern, url) => {
+    const fetch = subject("fetch", "network", [url]);
+    expect(says({ deny: [`fetch(${pattern})`] }, fetch)).toBe("deny");
+  });
+
+  it.each([
+    ["https://good.org/**", "https://good.org./x"],
+    ["https://good.org/**", "https://good.org:8443/x"],
+    ["https://good.org:8443/**", "https://good.org/x"],
+    ["https://good.org/docs/**", "https://good.org/%64ocs/x"],
+    ["https://good.org/docs/**", "https://good.org//docs/x"],
+    ["https://good.org/docs/**", "https://good.org/Docs/x"],
+  ])("allows by %s nothing that is written in another way: %s", (pattern, url) => {
+    const fetch = subject("fetch", "network", [url]);
+    expect(says({ allow: [`fetch(${pattern})`] }, fetch)).toBe("nothing");
+  });
+
+  it("allows by a rule with the port that https has by itself what has none", () => {
+    const fetch = subject("fetch", "network", ["https://good.org/x"]);
+    expect(says({ allow: ["fetch(https://good.org:443/**)"] }, fetch)).toBe("allow");
+  });
+
+  it("covers a redirect within a server only as far as rules do", () => {
+    const covers = (list: RuleList, from: string, to: string): boolean =>
+      new Rules(list, TOOLS).coversRedirect("fetch", `https://x.org${from}`, `https://x.org${to}`);
+    const docs = { allow: ["fetch(https://x.org/docs/**)"] };
+    expect(covers(docs, "/docs/a", "/docs/b")).toBe(true);
+    expect(covers(docs, "/docs/a", "/account")).toBe(false);
+    expect(covers(docs, "/docs/a", "/docs/b?data=secret")).toBe(false);
+    // A person or a mode allowed the first one.
+    expect(covers(docs, "/blog", "/account")).toBe(true);
+    const noAdmin = { deny: ["fetch(https://x.org/admin/**)"] };
+    expect(covers(noAdmin, "/go", "/home")).toBe(true);
+    expect(covers(noAdmin, "/go", "/admin/x")).toBe(false);
+    expect(covers({ ask: ["fetch(https://x.org/admin/**)"] }, "/go", "/admin/x")).toBe(false);
+    expect(covers({ allow: ["fetch"] }, "/go", "/home?q=1")).toBe(true);
+  });
+
   it("does not let a rule for fetching allow another way to the network", () => {
     const push = subject("git", "network", ["https://example.org/docs/x"]);
     expect(says({ allow: ["fetch(https://example.org/docs/**)"] }, push)).toBe("nothing");

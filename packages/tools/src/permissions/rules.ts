@@ -2,7 +2,9 @@ import type { AgentTool } from "@gyre/agent";
 import { nearNames } from "@gyre/ai";
 import picomatch from "picomatch";
 import type { Access } from "../contract/access.ts";
+import { createAddressMatcher } from "./addresses.ts";
 import type { CommandPart, CommandParts } from "./command/parts.ts";
+import { escapePattern } from "./escape-pattern.ts";
 
 /**
  * Rules by what they do. Each is the name of a tool, or a name and a pattern in brackets:
@@ -154,6 +156,26 @@ export class Rules {
     return { effect: "allow", reason: `Allowed by ${[...used].map(quoted).join(" and ")}.` };
   }
 
+  /**
+   * Whether what holds for an address holds for another one of its server, to which that redirects:
+   * no rule objects to it, and where a rule allows the first, one allows the second.
+   */
+  coversRedirect(tool: string, from: string, to: string): boolean {
+    const describe = (url: string): Subject => {
+      const { origin, pathname } = new URL(url);
+      return {
+        tool,
+        kind: "network",
+        targets: [origin + pathname],
+        asked: [url],
+        commands: [],
+      };
+    };
+    const next = describe(to);
+    if (this.objection(next)) return false;
+    return !this.permission(describe(from)) || this.permission(next) !== undefined;
+  }
+
   /** Whether a tool that shows many files has to leave this one out. */
   forbidsReading(tool: string, path: string): boolean {
     return this.#readRules(tool).some((rule) => rule.matchesPath(path));
@@ -235,7 +257,7 @@ function parseRule(
     throw wrong(`its pattern has more than ${MAX_PATTERN_CHARS} characters.`);
   }
   if (SCHEME.test(pattern)) {
-    const matches = addressMatcher(pattern, effect);
+    const matches = createAddressMatcher(pattern, { forbids: effect !== "allow" });
     if (typeof matches === "string") throw wrong(matches);
     return { ...rule, pattern, matchesPath: matches, matchesText: matches };
   }
@@ -308,48 +330,6 @@ function folderMatcher(pattern: string, effect: RuleEffect): ((path: string) => 
   return (folder) => (folder === "." ? isRoot : matches(folder));
 }
 
-/** The host is compared as a whole; `*` is one part of a path, `**` any. No query unless named. */
-function addressMatcher(pattern: string, effect: RuleEffect): ((url: string) => boolean) | string {
-  const [, scheme = "", host = "", path = "/**"] =
-    /^([^:]+):\/\/([^/?#]*)(.*)$/s.exec(pattern) ?? [];
-  if (!/^(?:\*\.)?[a-z0-9.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/i.test(host)) {
-    return `"${host}" is not a host. Write it whole, or as *.example.org.`;
-  }
-  const folded = host.toLowerCase();
-  const ofHost = folded.startsWith("*.")
-    ? (given: string): boolean => given.endsWith(folded.slice(1))
-    : (given: string): boolean => given === folded;
-  const inPath = new RegExp(
-    `^${(path || "/**")
-      .split(/(\*\*|\*)/)
-      .map((piece) => (piece === "**" ? "[^]*" : piece === "*" ? "[^/]*" : escaped(piece)))
-      .join("")}$`,
-  );
-  const takesQuery = effect !== "allow" || path.includes("?");
-  return (text) => {
-    if (!URL.canParse(text)) return false;
-    const url = new URL(text);
-    if (url.protocol !== `${scheme.toLowerCase()}:` || !ofHost(url.host)) return false;
-    if (url.username !== "" || url.password !== "") return effect !== "allow";
-    if (leadsUp(url.pathname)) return effect !== "allow";
-    if (!takesQuery) return url.search === "" && url.hash === "" && inPath.test(url.pathname);
-    return inPath.test(url.pathname) || inPath.test(url.pathname + url.search);
-  };
-}
-
-/** Whether a server that decodes a path, or drops parameters of its parts, may find `..` in it. */
-function leadsUp(path: string): boolean {
-  const plain = path
-    .replace(/%(?:25)*2e/gi, ".")
-    .replace(/%(?:25)*(?:2f|5c)/gi, "/")
-    .replace(/%(?:25)*3b/gi, ";");
-  return /\/\.{1,2}(?:[/;%]|$)/.test(plain);
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
-}
-
 function concerns({ effect, pattern, names }: Rule, { tool, kind }: Subject): boolean {
   if (names(tool)) return true;
   const family = kind === undefined ? [] : (FAMILIES[kind] ?? []);
@@ -412,7 +392,7 @@ function createMention(pattern: string): RegExp | undefined {
   if (words.length === 0) return undefined;
   const isWhole = fixed === pattern || /\s$/.test(fixed);
   return new RegExp(
-    `(?<![\\w.-])${words.map(escaped).join("\\W+")}${isWhole ? "(?![\\w.-])" : ""}`,
+    `(?<![\\w.-])${words.map(escapePattern).join("\\W+")}${isWhole ? "(?![\\w.-])" : ""}`,
   );
 }
 

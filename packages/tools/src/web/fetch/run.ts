@@ -6,15 +6,18 @@ import { type Duplex, pipeline, type Readable } from "node:stream";
 import { connect } from "node:tls";
 import { createGunzip, createInflate } from "node:zlib";
 import type { AgentToolResult } from "@gyre/agent";
-import type { Clock, TextContent } from "@gyre/ai";
+import type { TextContent } from "@gyre/ai";
 import { fromSource } from "../../text/provenance.ts";
 import { sanitize } from "../../text/sanitize.ts";
 import { counted, textResult } from "../../text/text.ts";
 import { readHost, parseUrl, refuseAddress } from "./address.ts";
+import { fetchEntry } from "./entry.ts";
+import { coversRedirect } from "./redirect-rules.ts";
 import {
   DEFAULT_FETCH_BYTES,
   type Destination,
   FETCH_TIMEOUT_MS,
+  type FetchEnv,
   type FetchOptions,
   MAX_FETCH_BYTES,
   MAX_REDIRECTS,
@@ -53,7 +56,7 @@ interface Page {
 
 /** Downloads a page and gives its text from `offset` on. */
 export async function runFetch(
-  clock: Clock,
+  { clock, workspace }: FetchEnv,
   { lookup = lookUp, dial = dialServer }: FetchOptions,
   { url, maxBytes = DEFAULT_FETCH_BYTES, offset = 0 }: FetchArgs,
   signal: AbortSignal,
@@ -67,7 +70,12 @@ export async function runFetch(
   });
   const either = AbortSignal.any([signal, late.signal]);
   try {
-    const page = await download(parseUrl(url), maxBytes, { lookup, dial, signal: either });
+    const page = await download(parseUrl(url), maxBytes, {
+      lookup,
+      dial,
+      signal: either,
+      covers: (from, to) => coversRedirect(workspace, fetchEntry.name, from, to),
+    });
     return page instanceof URL ? movedResult(url, page) : await pageResult(page, offset, maxBytes);
   } catch (error) {
     // What breaks because of the abort says less than the abort.
@@ -85,9 +93,11 @@ interface FetchArgs {
 
 interface Ways extends Required<FetchOptions> {
   signal: AbortSignal;
+  /** Whether a redirect within a server may be followed. */
+  covers: (from: string, to: string) => boolean;
 }
 
-/** The page, or where on another server it is. */
+/** The page, or where it is if that is for another call. */
 async function download(first: URL, maxBytes: number, ways: Ways): Promise<Page | URL> {
   let url = first;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -102,7 +112,7 @@ async function download(first: URL, maxBytes: number, ways: Ways): Promise<Page 
     }
     const next = parseUrl(new URL(location, url).href);
     // An approval of this server does not cover that one: not even looking up its name.
-    if (next.origin !== url.origin) return next;
+    if (next.origin !== url.origin || !ways.covers(first.href, next.href)) return next;
     url = next;
   }
   throw new Error(`${first.href} redirects more than ${MAX_REDIRECTS} times. Try another address.`);
@@ -185,7 +195,8 @@ async function readBody(
 }
 
 function movedResult(from: string, to: URL): ReturnType<typeof textResult> {
-  const text = `${from} redirects to another server, and nothing was read. Fetch this address if you want it: ${to.href}`;
+  const where = new URL(from).origin === to.origin ? "address" : "server";
+  const text = `${from} redirects to another ${where}, and nothing was read. Fetch this address if you want it: ${to.href}`;
   return textResult(sanitize(text), { redirect: to.href });
 }
 

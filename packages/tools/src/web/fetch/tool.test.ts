@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import { connect } from "node:tls";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import type { AgentToolResult } from "@gyre/agent";
-import { systemClock } from "@gyre/ai";
-import { manualClock } from "@gyre/ai/testing";
+import { tmpdir } from "node:os";
+import { Agent, type AgentToolResult } from "@gyre/agent";
+import { systemClock, textOf } from "@gyre/ai";
+import { call, manualClock, scriptedModel } from "@gyre/ai/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type Destination,
@@ -16,7 +17,9 @@ import {
   MAX_SHOWN_CHARS,
 } from "./tool.ts";
 import { dialServer } from "./run.ts";
+import { permissions } from "../../permissions.ts";
 import { modelText } from "../../testing/model-text.ts";
+import { openWorkspace } from "../../workspace/workspace.ts";
 
 const PUBLIC = "93.184.215.14";
 const signal = new AbortController().signal;
@@ -239,6 +242,50 @@ describe("fetch and redirects", () => {
     redirect(() => location);
     await expect(read("https://site.test/")).rejects.toThrow(words);
     expect(dialed).toHaveLength(1);
+  });
+
+  it.each([
+    ["deny", { deny: ["fetch(https://site.test/admin/**)"] }, "full"],
+    ["ask", { ask: ["fetch(https://site.test/admin/**)"] }, "full"],
+    ["allow", { allow: ["fetch(https://site.test/docs/**)"] }, "ask"],
+  ] as const)("follows none past a rule to %s", async (_effect, rules, mode) => {
+    const asked: string[] = [];
+    redirect((path) => {
+      asked.push(path);
+      return { "/docs/a": "/docs/b", "/docs/b": "/admin/x" }[path];
+    });
+    const workspace = await openWorkspace(tmpdir());
+    try {
+      const tool = fetchTool({ clock: systemClock, workspace }, ways);
+      const guard = permissions({
+        mode,
+        rules,
+        sandboxed: true,
+        headless: true,
+        workspace,
+        tools: [tool],
+      });
+      const script = [call("fetch", { url: "https://site.test/docs/a" }), "Done"];
+      const protocol = scriptedModel(script);
+      const agent = new Agent({
+        protocol,
+        model: protocol.model,
+        tools: [tool],
+        middleware: [guard],
+      });
+      const results: string[] = [];
+      agent.subscribe((event) => {
+        if (event.type === "tool_execution_end") results.push(textOf(event.result));
+      });
+      await agent.prompt("Go");
+      expect(results).toEqual([
+        "https://site.test/docs/a redirects to another address, and nothing was read. " +
+          "Fetch this address if you want it: https://site.test/admin/x",
+      ]);
+      expect(asked).toEqual(["/docs/a", "/docs/b"]);
+    } finally {
+      await workspace.close();
+    }
   });
 
   it("checks the name again at each: it may lead elsewhere by then", async () => {

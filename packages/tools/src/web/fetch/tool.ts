@@ -33,6 +33,9 @@ export interface FetchOptions {
   dial?: (destination: Destination) => Duplex;
 }
 
+/** What the tool works with. The workspace is known to permissions, whose rules hold for redirects. */
+export type FetchEnv = Pick<ToolEnv, "clock"> & Partial<Pick<ToolEnv, "workspace">>;
+
 const parameters = {
   type: "object",
   properties: {
@@ -58,7 +61,7 @@ const parameters = {
  * cookies, never from an address of this machine or a private network, also not by a name
  * or a redirect that leads there.
  */
-export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {}): GuardedTool {
+export function fetchTool(env: FetchEnv, options: FetchOptions = {}): GuardedTool {
   return defineEntryTool(fetchEntry, {
     label: "Fetch",
     description:
@@ -69,7 +72,7 @@ export function fetchTool(env: Pick<ToolEnv, "clock">, options: FetchOptions = {
     idempotent: true,
     async execute(args, { signal }) {
       const { runFetch } = await import("./run.ts");
-      return runFetch(env.clock, options, args, signal);
+      return runFetch(env, options, args, signal);
     },
     access(args) {
       const url = parseUrl(String(args["url"]));
