@@ -61,6 +61,8 @@ export class SessionStore implements SessionStorage {
   readonly #hints: Pick<StoreOptions, "forkHint" | "unlockHint">;
   /** The names that were read of each folder. */
   readonly #known = new Map<string, KnownFolder>();
+  /** The files that were there once, by the ids of their sessions. */
+  readonly #pathsById = new Map<string, string>();
 
   constructor(folder: string, options: StoreOptions = {}) {
     this.folder = resolve(folder);
@@ -74,7 +76,9 @@ export class SessionStore implements SessionStorage {
     if (header.id !== undefined) await this.#assertFree(id);
     const cwd = resolve(rest.cwd);
     const path = this.#newPath(cwd, id, rest.createdAt);
-    return createSession(path, { ...rest, id, cwd }, { clock: this.#clock });
+    const session = await createSession(path, { ...rest, id, cwd }, { clock: this.#clock });
+    this.#pathsById.set(id, path);
+    return session;
   }
 
   /** The sessions of one folder or of all, those that were last written to first. */
@@ -128,26 +132,39 @@ export class SessionStore implements SessionStorage {
   }
 
   /**
-   * The file of the session with exactly this id; undefined where there is none. Reads no file, and
-   * the names of a folder again only if it has changed. Throws `SessionError`: `ambiguous`.
+   * The file of the session with exactly this id; undefined where there is none. Asks for one file
+   * where the id is known, however many sessions there are; else the names of folders that have
+   * changed are read again. Reads no file. Throws `SessionError`: `ambiguous`.
    */
   async locate(id: string): Promise<string | undefined> {
-    for (const folder of this.#known.values()) {
-      const [path] = findPaths(folder, id);
-      if (path !== undefined && (await isFile(path))) return path;
-    }
+    const known = this.#pathsById.get(id);
+    if (known !== undefined && (await isFile(known))) return known;
+    this.#pathsById.delete(id);
     const found = (await this.#readFolders()).flatMap((folder) => findPaths(folder, id));
     const [path, ...others] = found;
     if (others.length > 0) {
       const what = `"${id}" can mean ${found.length} sessions: ${found.join(", ")}.`;
       throw new SessionError("ambiguous", what);
     }
-    return path !== undefined && (await isFile(path)) ? path : undefined;
+    if (path === undefined || !(await isFile(path))) return undefined;
+    this.#pathsById.set(id, path);
+    return path;
   }
 
   /** Reads the names of all files, so that the first `locate` has them. */
   async prepare(): Promise<void> {
-    await this.#readFolders();
+    const ambiguous = new Set<string>();
+    for (const { folder, names } of await this.#readFolders()) {
+      for (const name of names) {
+        if (!name.endsWith(SESSION_SUFFIX)) continue;
+        const id = parseFileName(name);
+        const path = join(folder, name);
+        if ((this.#pathsById.get(id) ?? path) !== path) ambiguous.add(id);
+        this.#pathsById.set(id, path);
+      }
+    }
+    // These are looked for by their names, and reported with them.
+    for (const id of ambiguous) this.#pathsById.delete(id);
   }
 
   async #readFolders(): Promise<KnownFolder[]> {
