@@ -1,11 +1,17 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { secretPlaces } from "./places.ts";
 import { bubblewrapArguments } from "./bubblewrap.ts";
-import { createSandbox, noSandbox, SandboxMissingError } from "./sandbox.ts";
+import {
+  createSandbox,
+  joinSearchPath,
+  noSandbox,
+  SandboxMissingError,
+  SYSTEM_PATH,
+} from "./sandbox.ts";
 
 let folder: string;
 
@@ -72,14 +78,17 @@ describe("createSandbox", () => {
     expect(counted).toBe("x\n");
   });
 
-  // With a bwrap of the system, that one is taken first.
-  it.skipIf(existsSync("/usr/bin/bwrap"))("never takes the workspace's own bwrap", async () => {
-    mkdirSync(join(folder, "bin"));
-    writeFileSync(join(folder, "bin/bwrap"), "#!/bin/sh\n", { mode: 0o755 });
-    vi.stubEnv("PATH", join(folder, "bin"));
-    const problem = await findProblem({ platform: "linux", workspace: folder });
-    vi.unstubAllEnvs();
-    expect(problem).toContain("there is no bwrap");
+  it("never takes the workspace's own bwrap", async () => {
+    const [workspace, other] = [join(folder, "clone"), join(folder, "other")];
+    const bin = join(workspace, "node_modules/.bin");
+    for (const made of [bin, other]) mkdirSync(made, { recursive: true });
+    writeFileSync(join(bin, "bwrap"), "#!/bin/sh\n", { mode: 0o755 });
+    vi.stubEnv("PATH", `${bin}:${other}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(joinSearchPath(workspace)).toBe(`${SYSTEM_PATH}:${other}`);
+    // A bwrap of the system comes first: without it, there is none.
+    const path = joinSearchPath(workspace).replace(SYSTEM_PATH, "");
+    expect(await findProblem({ platform: "linux", path })).toContain("there is no bwrap");
   });
 
   it("does not take a bwrap from a folder that depends on where it is started", async () => {

@@ -143,8 +143,13 @@ function noneInstead(error: unknown): Sandbox {
   throw error;
 }
 
+/** Where bwrap is looked for: in the system's own folders first, and never in the workspace. */
+export function joinSearchPath(workspace: string | undefined): string {
+  return `${SYSTEM_PATH}:${cleanPath(process.env["PATH"], workspace)}`;
+}
+
 async function linuxSandbox({ path: given, workspace }: SandboxOptions): Promise<Sandbox> {
-  const path = given ?? `${SYSTEM_PATH}:${cleanPath(process.env["PATH"], workspace)}`;
+  const path = given ?? joinSearchPath(workspace);
   const { bubblewrapSandbox, findBubblewrap } = await import("./bubblewrap.ts");
   const search = found.get(path) ?? findBubblewrap(path);
   found.set(path, search);
