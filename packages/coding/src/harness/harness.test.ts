@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Context } from "@gyre/ai";
+import type { Context, Model } from "@gyre/ai";
 import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { createSession, openSession } from "@gyre/sessions";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -39,7 +39,6 @@ async function open(
     env: { XDG_STATE_HOME: folder, HOME: folder },
     approvals: "deny",
     warn: () => {},
-    ...more,
     models: {
       client,
       fallbacks: [],
@@ -47,6 +46,7 @@ async function open(
       find: () => Promise.resolve(model),
       list: () => Promise.resolve([model]),
     },
+    ...more,
   });
   return harness;
 }
@@ -106,6 +106,29 @@ it("counts a summary of a result in the run that needed it, for its limit too", 
     answers: { cost: { total: 1 } },
     summaries: { cost: { total: 5 } },
   });
+});
+
+it.each([
+  ["the cheapest of the same service", {}, "small"],
+  ["the one in the settings", { smallModel: "chosen" }, "chosen"],
+])("asks %s for the summary of a long result", async (_, settings, summarizer) => {
+  const client = scriptedModel([call("shell", { command: "seq 1 40000" }), "Numbers.", "Done."]);
+  const makeModel = (id: string, input: number): Model => {
+    return { ...client.model, id, contextWindow: 200_000, price: { input, output: input } };
+  };
+  // In a short window that result is a long one.
+  const model = { ...makeModel("large", 10), contextWindow: 16_000 };
+  const opened = await open({ tools: ["shell"], mode: "full", ...settings }, [], {
+    models: {
+      client,
+      fallbacks: [],
+      current: () => Promise.resolve(model),
+      find: (name) => Promise.resolve(makeModel(name, 5)),
+      list: () => Promise.resolve([model, makeModel("small", 1)]),
+    },
+  });
+  expect((await opened.prompt({ text: "Count" })).end.stop).toBe("done");
+  expect(client.calls.map(({ model: { id } }) => id)).toEqual(["large", summarizer, "large"]);
 });
 
 it("counts what a sub-agent has used apart from the answers, and once", async () => {
