@@ -6,6 +6,7 @@ import {
   approval,
   defineTool,
   isLlmMessage,
+  listCalls,
   type Middleware,
 } from "@gyre/agent";
 import { validateTranscript } from "@gyre/ai";
@@ -194,7 +195,7 @@ describe("a process that dies after each entry", async () => {
   });
 
   it.each(lines.map((_, index) => [index + 1, types[index]] as const))(
-    "%i lines, the last a %s: goes on, runs no call twice, and knows what was not begun",
+    "%i lines, the last a %s: goes on, runs no call twice, and runs what was not begun",
     async (count) => {
       const cut = newPath();
       const kept = lines.slice(0, count);
@@ -229,7 +230,7 @@ describe("a process that dies after each entry", async () => {
         expect(state.messages.filter((each) => JSON.stringify(each) === message)).toHaveLength(1);
       }
       // What is reported of a call without a result is true: unknown where it had begun, and had or
-      // had not its effect; not started where it had none.
+      // had not its effect. What had not begun runs, unless steering skips it.
       const answered = entries.flatMap(({ type, toolCallId }) =>
         type === "result" ? [toolCallId] : [],
       );
@@ -237,8 +238,13 @@ describe("a process that dies after each entry", async () => {
         type === "begin" && !answered.includes(toolCallId) ? [toolCallId] : [],
       );
       expect(findReported(state.messages, "not known")).toEqual(begun);
-      const notStarted = findReported(state.messages, "Not started");
-      expect(done.filter(({ id }) => notStarted.includes(id))).toEqual([]);
+      expect(findReported(state.messages, "Not started")).toEqual([]);
+      const skipped = findReported(state.messages, "Skipped");
+      const calls = state.messages.flatMap((message) =>
+        message.role === "assistant" ? listCalls(message) : [],
+      );
+      const without = calls.filter(({ id }) => !ids.includes(id) && !begun.includes(id));
+      expect(without.map(({ id }) => id)).toEqual(skipped);
       const open = done.filter(({ id }) => !answered.includes(id));
       expect(begun).toEqual(expect.arrayContaining(open.map(({ id }) => id)));
       await session.close();

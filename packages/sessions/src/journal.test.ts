@@ -523,6 +523,27 @@ describe("calls without a result", () => {
     await session.close();
   });
 
+  it("R27: is not known not to have begun where it began on another branch, nor in a fork", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent } = await keepingAgent(session, [callAll([["look"], ["look"]]), "done"]);
+    await agent.prompt("go");
+    const asked = session.findBranch()[1] ?? null;
+    await session.branch(asked);
+    const { unfinished } = await session.context();
+    expect(unfinished("call_1")).toMatchObject({ outcome: "ok" });
+    expect(unfinished("call_2")).toBeUndefined();
+    await session.close();
+    const other = await createSession(newPath(), { cwd: "/w" });
+    const [prompt, calls] = agent.state.messages;
+    if (!prompt || !calls) throw new Error("Nothing was said.");
+    await other.append({ type: "message", message: prompt });
+    await other.append({ type: "message", message: calls, begins: true });
+    const fork = await other.fork(newPath());
+    expect((await other.context()).unfinished("call_1")).toBe("not begun");
+    expect((await fork.context()).unfinished("call_1")).toBeUndefined();
+    await Promise.all([other.close(), fork.close()]);
+  });
+
   it("R27: a question is written before agent_end is shown, with what was shown", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const { agent } = await keepingAgent(session, [call("look")], { middleware: [isAsked] });

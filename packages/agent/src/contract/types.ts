@@ -65,6 +65,12 @@ export interface ToolHost {
    * see what is left. After it, `usage` of the result is for readers and is not counted again.
    */
   spend?(usage: Usage): void;
+  /**
+   * The same for every attempt of this call, also by another process after a crash, and for no
+   * other call: `session:call`, for a service that does a thing once for each key. An agent without
+   * a `sessionId` has other keys in each run. Absent where no agent calls the tool.
+   */
+  readonly key?: string;
 }
 
 /** What a tool gets beside its arguments. */
@@ -87,7 +93,7 @@ export interface ToolContext {
  * `parentId`. Where nothing is left the run does not start.
  */
 export type Caller = Pick<ToolContext, "id" | "signal"> & {
-  host: Pick<ToolHost, "left" | "spend">;
+  host: Pick<ToolHost, "left" | "spend" | "key">;
 };
 
 /** A value that JSON can hold. */
@@ -104,6 +110,9 @@ export type JsonValue =
  * model reads as JSON and the application finds in `details`.
  */
 export type ToolReturn = AgentToolResult | UserContent[] | JsonValue;
+
+/** What became of a call that a crash cut off. */
+export type Recovered = ToolReturn | "again" | undefined;
 
 /** A method, as `execute` is one: tools of different arguments go into one list. */
 type ApprovalCheck<Args> = { check(args: Args): boolean | Promise<boolean> }["check"];
@@ -133,6 +142,13 @@ export interface AgentTool<
   concurrent?: boolean;
   /** Running it twice is as good as once: it is run again after a crash. */
   idempotent?: boolean;
+  /**
+   * Called after a crash in place of `execute`, of a call that may have begun and has no result:
+   * looks what became of it, by `context.host.key` say. Gives the result; `"again"`, and the call
+   * is run as any other; or nothing, and the model reads that its effects are not known, as it
+   * does after a throw. Not called of a tool that is `idempotent`.
+   */
+  recover?(args: Args, context: ToolContext): Recovered | Promise<Recovered>;
   timeoutMs?: number;
   abortGraceMs?: number;
 }
@@ -236,8 +252,8 @@ export type Decision =
 
 /**
  * What became of a call before a crash: its result, or a decision that was not acted on yet.
- * `"not begun"`: it had no effects, and the model gets to know that. `"run"`: it runs, through
- * the middleware, which may ask about it once more.
+ * `"not begun"`: it had no effects, and runs now, through the middleware; not in a run that starts
+ * with a prompt, which is newer than the call. `"run"`: it runs in any case.
  */
 export type UnfinishedCall = AgentToolResult | Decision | "not begun" | "run";
 
@@ -517,8 +533,10 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   maxIterations?: number;
   retry?: RetryOptions;
   watchdog?: WatchdogOptions;
-  /** Default 120,000: for a callback or a sink that does not settle. */
+  /** Default 120,000: for a callback that does not settle. */
   hookTimeoutMs?: number;
+  /** Default `hookTimeoutMs`: for a sink that does not settle, such as a store that is away. */
+  sinkTimeoutMs?: number;
 
   /** Answers to calls that a suspended run left pending, by call id. */
   decisions?: Readonly<Record<string, Decision>>;

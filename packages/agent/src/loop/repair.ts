@@ -4,13 +4,16 @@ import { SinkError } from "../run/emitter.ts";
 import type { Run } from "../run/run.ts";
 import {
   type CallResults,
+  isDecision,
   mayRun,
   neverRunResult,
   ResultPublisher,
   SKIPPED_TEXT,
   startCall,
+  startRecovery,
 } from "./tool-calls.ts";
 import {
+  deniedResult,
   errorResult,
   interruptedResult,
   notBegunResult,
@@ -68,10 +71,11 @@ async function answerCall(
     run.pending.push({ toolCall: call, reason, ...question });
     return true;
   }
-  const result =
-    resultWithoutRunning(run, message, call, decision, known) ??
-    // A decision that comes with the run is newer than what waits in the queue.
-    (decided ? undefined : await skippedResult(repair, call));
+  const skip = (): Promise<AgentToolResult | undefined> => skippedResult(repair, call);
+  const without = resultWithoutRunning(run, message, call, decision, known);
+  if (without === "recover") return publisher.publishAll([await startRecovery(run, call, skip)]);
+  // A decision that comes with the run is newer than what waits in the queue.
+  const result = without ?? (decided ? undefined : await skip());
   if (!result) return publisher.publishAll([await startCall(run, call, decision)]);
   await publisher.answer(call, result);
   return false;
@@ -91,27 +95,26 @@ async function skippedResult(repair: Repair, call: ToolCall): Promise<AgentToolR
   return repair.steered ? errorResult(SKIPPED_TEXT, "skipped") : undefined;
 }
 
-function isDecision(known: UnfinishedCall | undefined): known is Decision {
-  return typeof known === "object" && "type" in known;
-}
-
-/** The result that takes the place of running the tool; nothing where the tool is run. */
+/**
+ * The result that takes the place of running the tool; nothing where the tool is run, and
+ * `"recover"` where it knows what became of the call.
+ */
 function resultWithoutRunning(
   run: Run,
   message: AssistantMessage,
   call: ToolCall,
   decision: Decision | undefined,
   known: UnfinishedCall | undefined,
-): AgentToolResult | undefined {
+): AgentToolResult | "recover" | undefined {
   if (decision?.type === "result") return toResult(call.name, decision.result);
-  if (decision?.type === "deny") {
-    const why = decision.reason ? `: ${decision.reason}` : ".";
-    return errorResult(`Tool "${call.name}" was denied${why}`, "denied", decision.reason);
-  }
+  if (decision?.type === "deny") return deniedResult(call, decision.reason);
   if (typeof known === "object" && !isDecision(known)) return toResult(call.name, known);
   if (!mayRun(message)) return neverRunResult(run, message, call);
   if (run.canceled) return notStartedResult(run, call);
   const mayStart = decision?.type === "approve" || known === "run";
-  if (mayStart || run.findTool(call.name)?.idempotent) return undefined;
-  return known ? notBegunResult(call) : interruptedResult(call);
+  const tool = run.findTool(call.name);
+  if (mayStart || tool?.idempotent) return undefined;
+  if (known !== "not begun") return tool?.recover ? "recover" : interruptedResult(call);
+  // A prompt is newer than the call, as steering is.
+  return run.inbox.isEmpty ? undefined : notBegunResult(call);
 }

@@ -1,13 +1,14 @@
 import type { AssistantMessage } from "@gyre/ai";
-import { scriptedModel } from "@gyre/ai/testing";
-import { describe, expect, it } from "vitest";
+import { manualClock, scriptedModel } from "@gyre/ai/testing";
+import { describe, expect, it, vi } from "vitest";
+import { approval } from "../contract/middleware.ts";
 import { agentLoop, agentLoopContinue } from "./loop.ts";
 import { anAnswer, asked, makeResult } from "../testing/messages.ts";
 import { play, start, text, tool, user } from "../testing/play.ts";
 import { empty, injected, ran } from "../testing/render.ts";
 import { GO, run, textTurn, turn } from "../testing/sequences.ts";
 import { defaultConvertToLlm } from "../transcript/history.ts";
-import type { AgentLoopConfig } from "../contract/types.ts";
+import type { AgentLoopConfig, AgentTool } from "../contract/types.ts";
 
 describe("R19: resuming a transcript", () => {
   const interrupted = (name: string): string =>
@@ -101,21 +102,163 @@ describe("R19: resuming a transcript", () => {
     ]);
   });
 
-  it("R19: a call that never began is reported as not started, and is not run", async () => {
+  it("R27: a call that never began runs through the middleware; one that may have is reported", async () => {
     const { lines } = await play({
-      messages: [user("A"), asked("x1", "x2")],
+      messages: [user("A"), asked("x1", "x2", "x3")],
       prompts: [],
       script: ["B"],
-      tools: [tool("x", () => expect.unreachable())],
-      config: { unfinished: (id) => (id === "x1" ? "not begun" : undefined) },
+      tools: [tool("x", (_, { id }) => (id === "x2" ? expect.unreachable() : `ran ${id}`))],
+      config: {
+        unfinished: (id) => (id === "x2" ? undefined : "not begun"),
+        middleware: [approval(({ toolCall: { id } }) => (id === "x1" ? "allow" : { deny: "no" }))],
+      },
     });
     expect(lines.slice(2, -5)).toEqual([
-      ...ran(
+      ...ran("x#x1", 'ok "ran x1"'),
+      ...ran("x#x2", interrupted("x")),
+      ...ran("x#x3", 'error "Tool "x" failed: Denied: no"'),
+    ]);
+  });
+
+  it("R27: a call that never began and needs approval waits for it", async () => {
+    const { end, model } = await play({
+      messages: [user("A"), asked("x1")],
+      prompts: [],
+      tools: [tool("x", () => expect.unreachable(), { needsApproval: true })],
+      config: { unfinished: () => "not begun" },
+    });
+    expect(end).toMatchObject({ stop: "suspended", pending: [{ toolCall: { id: "x1" } }] });
+    expect(model.requests).toBe(0);
+  });
+
+  it("R27: a prompt is newer than a call that never began, which is reported as not started", async () => {
+    const { lines } = await play({
+      messages: [user("A"), asked("x1")],
+      script: ["B"],
+      tools: [tool("x", () => expect.unreachable())],
+      config: { unfinished: () => "not begun" },
+    });
+    expect(lines.slice(2, 6)).toEqual(
+      ran(
         "x#x1",
         'error "Not started: the run ended before tool "x" was started, so it had no effects. Call it again if it is still needed."',
       ),
-      ...ran("x#x2", interrupted("x")),
+    );
+  });
+
+  it("R15: steering that waits skips calls that never began", async () => {
+    const queue = [user("Stop paying")];
+    const { recorder } = await play({
+      messages: [user("A"), asked("x1")],
+      prompts: [],
+      script: ["B"],
+      tools: [tool("x", () => expect.unreachable())],
+      config: {
+        unfinished: () => "not begun",
+        getSteeringMessages: () => queue.splice(0, 1),
+      },
+    });
+    expect(recorder.only("tool_execution_end")).toEqual([
+      'tool_end x#x1 error "Skipped due to queued user message."',
     ]);
+  });
+
+  describe("R27: recover", () => {
+    const recovered = (
+      recover: NonNullable<AgentTool["recover"]>,
+      config: Partial<AgentLoopConfig> = {},
+      more: Partial<AgentTool> = {},
+    ): ReturnType<typeof play> =>
+      play({
+        messages: [user("A"), asked("x1")],
+        prompts: [],
+        script: ["B"],
+        tools: [tool("x", () => "ran again", { recover, ...more })],
+        config,
+      });
+
+    it("R27: is asked with arguments and context, and gives the result", async () => {
+      const { lines } = await recovered(
+        (args, { id, host }) => `${JSON.stringify(args)} ${id} ${host.key}`,
+        { sessionId: "s1" },
+      );
+      expect(lines.slice(2, 6)).toEqual(ran("x#x1", 'ok "{} x1 s1:x1"'));
+    });
+
+    it("R27: again runs the call through the middleware", async () => {
+      const seen: string[] = [];
+      const { lines } = await recovered(async () => "again", {
+        middleware: [
+          {
+            tool({ toolCall }, next) {
+              seen.push(toolCall.id);
+              return next();
+            },
+          },
+        ],
+      });
+      expect(seen).toEqual(["x1"]);
+      expect(lines.slice(2, 6)).toEqual(ran("x#x1", 'ok "ran again"'));
+    });
+
+    it("R15: again is skipped where steering waits", async () => {
+      const queue = [user("Stop paying")];
+      const { recorder } = await recovered(() => "again", {
+        getSteeringMessages: () => queue.splice(0, 1),
+      });
+      expect(recorder.only("tool_execution_end")).toEqual([
+        'tool_end x#x1 error "Skipped due to queued user message."',
+      ]);
+    });
+
+    it("R27: nothing leaves the outcome unknown", async () => {
+      const { lines } = await recovered(() => undefined);
+      expect(lines.slice(2, 6)).toEqual(ran("x#x1", interrupted("x")));
+    });
+
+    it("R27: a throw is reported, and leaves the outcome unknown", async () => {
+      const warnings = vi.spyOn(process, "emitWarning").mockReturnValue();
+      const { lines } = await recovered(() => Promise.reject(new Error("no network")));
+      expect(warnings).toHaveBeenCalledWith('recover of tool "x": no network', "GyreWarning");
+      warnings.mockRestore();
+      expect(lines.slice(2, 6)).toEqual(ran("x#x1", interrupted("x")));
+    });
+
+    it("R27: it has the tool's timeout; past it the outcome is unknown", async () => {
+      const clock = manualClock();
+      const { done } = start({
+        messages: [user("A"), asked("x1")],
+        prompts: [],
+        script: ["B"],
+        tools: [
+          tool("x", () => expect.unreachable(), {
+            timeoutMs: 50,
+            recover: (_, { signal }) => {
+              signal.addEventListener("abort", () => seen.push("abort"));
+              queueMicrotask(() => void clock.advance(50));
+              return new Promise(() => {});
+            },
+          }),
+        ],
+        config: { clock },
+      });
+      const seen: string[] = [];
+      expect((await done).lines.slice(2, 6)).toEqual(ran("x#x1", interrupted("x")));
+      expect(seen).toEqual(["abort"]);
+    });
+
+    it.each<[string, AgentLoopConfig["unfinished"], Partial<AgentTool>]>([
+      ["never began", () => "not begun", {}],
+      ["has a result", () => text("recorded"), {}],
+      ["is of an idempotent tool", undefined, { idempotent: true }],
+    ])("R27: is not asked of a call that %s", async (_, unfinished, more) => {
+      const { end } = await recovered(
+        () => expect.unreachable(),
+        unfinished && { unfinished },
+        more,
+      );
+      expect(end.stop).toBe("done");
+    });
   });
 
   it("R19: a call that may run is run through the middleware, whatever its tool", async () => {

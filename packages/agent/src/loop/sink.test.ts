@@ -190,6 +190,34 @@ describe("R25: the sink", () => {
     await expect(run).rejects.toBeInstanceOf(SinkError);
   });
 
+  it("R25: a sink has a timeout of its own, sinkTimeoutMs", async () => {
+    const clock = manualClock();
+    const script = scriptedModel(["Ok"]);
+    let release = (): void => {};
+    let settled = false;
+    const done = runAgentLoop(
+      [user("Go")],
+      { messages: [] },
+      {
+        model: script.model,
+        protocol: script,
+        clock,
+        hookTimeoutMs: 1_000,
+        sinkTimeoutMs: 3_600_000,
+      },
+      ({ type }) => (type === "message_end" ? new Promise((done) => (release = done)) : undefined),
+    ).catch((error: unknown) => error);
+    void done.then(() => (settled = true));
+    await clock.advance(3_599_999);
+    expect(settled).toBe(false);
+    release();
+    await clock.turn();
+    await clock.advance(3_600_000);
+    const error = await done;
+    expect(error).toBeInstanceOf(SinkError);
+    expect(String(error)).toContain("did not settle within 3600000 ms");
+  });
+
   it("R25: a sink that does not settle within hookTimeoutMs has failed", async () => {
     const clock = manualClock();
     const script = scriptedModel([]);

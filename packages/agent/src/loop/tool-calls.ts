@@ -17,7 +17,7 @@ import {
   executeCall,
   notStartedResult,
 } from "./tool-execution.ts";
-import type { AgentEvent, AgentToolResult, Decision } from "../contract/types.ts";
+import type { AgentEvent, AgentToolResult, Decision, UnfinishedCall } from "../contract/types.ts";
 
 export const DEFAULT_MAX_TOOL_CONCURRENCY = 10;
 /** The result of a call that a steering message skipped. */
@@ -108,6 +108,10 @@ async function runCalls(run: Run, calls: readonly ToolCall[]): Promise<CallResul
   return publisher.toResults(steered, run.canceled ? undefined : thrown);
 }
 
+export function isDecision(known: UnfinishedCall | undefined): known is Decision {
+  return typeof known === "object" && "type" in known;
+}
+
 /** Whether the calls of a message are run at all: not if it is incomplete, nor if one may be cut off. */
 export function mayRun(message: AssistantMessage): boolean {
   return !isIncomplete(message) && message.stopReason !== "length";
@@ -193,14 +197,25 @@ export async function startCall(
   call: ToolCall,
   decision?: Decision,
   slots?: Slots,
+  execute: typeof executeCall = executeCall,
 ): Promise<RunningCall> {
   const begun = emitStart(run, call);
   if (begun) await begun;
   slots?.take();
-  const outcome = runCall(run, call, decision, slots);
+  const outcome = runCall(run, call, decision, slots, execute);
   // It is awaited later; until then a failure of the sink is not an unhandled rejection.
   outcome.catch(() => {});
   return { call, outcome };
+}
+
+/** Asks the tool what became of a call that a crash cut off. `skip`: see `recoverCall`. */
+export async function startRecovery(
+  run: Run,
+  call: ToolCall,
+  skip: () => Promise<AgentToolResult | undefined>,
+): Promise<RunningCall> {
+  const { recoverCall } = await import("./recover.ts");
+  return startCall(run, call, undefined, undefined, () => recoverCall(run, call, skip));
 }
 
 async function runCall(
@@ -208,9 +223,10 @@ async function runCall(
   call: ToolCall,
   decision: Decision | undefined,
   slots: Slots | undefined,
+  execute: typeof executeCall,
 ): Promise<CallOutcome> {
   const startedAt = run.clock.now();
-  const outcome = await executeCall(run, call, decision);
+  const outcome = await execute(run, call, decision);
   slots?.release();
   if ("result" in outcome) {
     const durationMs = run.clock.now() - startedAt;

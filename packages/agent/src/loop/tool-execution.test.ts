@@ -594,6 +594,44 @@ describe("R13: together, or one after the other", () => {
   });
 });
 
+describe("R27: the key of a call", () => {
+  it("R27: is the same for every attempt, in calls that a tool makes too, and for no other call", async () => {
+    const keys: (string | undefined)[] = [];
+    const again: Middleware = {
+      async tool({ parentId }, next) {
+        if (parentId === undefined) await next();
+        return next();
+      },
+    };
+    const attempt = (sessionId?: string): Promise<unknown> =>
+      play({
+        script: calling(["outer", {}, "c1"], ["inner", {}, "c2"]),
+        tools: [
+          tool("inner", (_args, { host }) => {
+            keys.push(host.key);
+            return "ok";
+          }),
+          tool("outer", async (_args, { host }) => {
+            keys.push(host.key);
+            await host.call("inner", {});
+            return host.call("inner", {});
+          }),
+        ],
+        config: { middleware: [again], ...(sessionId !== undefined && { sessionId }) },
+      });
+    await attempt("s1");
+    const outer = ["s1:c1", "s1:c1/1", "s1:c1/2"];
+    expect(keys).toEqual([...outer, ...outer, "s1:c2", "s1:c2"]);
+    const first = keys.splice(0);
+    await attempt("s1");
+    expect(keys.splice(0)).toEqual(first);
+    await attempt();
+    const own = keys.splice(0);
+    await attempt();
+    expect(new Set([...own, ...keys]).size).toBe(8);
+  });
+});
+
 describe("R14: middleware and updates", () => {
   const named = (name: string, log: string[]): Middleware => ({
     async tool(invocation, next) {

@@ -96,7 +96,7 @@ function withEdited(result: AgentToolResult, edited: Record<string, unknown>): A
 type ReadyCall = Pick<ToolInvocation, "tool" | "args">;
 type Prepared = ReadyCall | { result: AgentToolResult };
 
-function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
+export function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
   const tool = run.findTool(call.name);
   if (!tool) return { result: unknownToolResult(run, call.name) };
   if (call.argumentsError !== undefined) {
@@ -117,11 +117,12 @@ function prepare(run: Run, call: ToolCall): Prepared | Promise<Prepared> {
 }
 
 /** Runs the call through middleware and tool, and abandons it when its time is over. */
-function invoke(
+export function invoke(
   run: Run,
   call: ToolCall,
   ready: ReadyCall,
   decision: Decision | undefined,
+  execute: typeof throughMiddleware = throughMiddleware,
 ): Promise<CallOutcome> {
   return new Promise((resolve) => {
     const controller = new AbortController();
@@ -175,7 +176,7 @@ function invoke(
       };
       execution.timers.push(run.clock.after(middlewareTimeoutMs, abandon));
     }
-    throughMiddleware(execution, call, ready, 0).then(
+    execute(execution, call, ready, 0).then(
       (result) => answer({ result: toResult(call.name, result) }),
       (error: unknown) => {
         if (error instanceof Suspend) answer({ suspended: error });
@@ -217,6 +218,7 @@ function throughMiddleware(
   toolCall: ToolCall,
   { tool, args }: ReadyCall,
   depth: number,
+  key?: string,
 ): Promise<AgentToolResult> {
   const { run, call, controller, decision } = execution;
   const parentId = depth > 0 ? call.id : run.config.caller?.id;
@@ -231,7 +233,7 @@ function throughMiddleware(
   };
   if (tool.needsApproval && decision?.type !== "approve") {
     return checkApproval(tool, args).then(
-      () => pass(execution, invocation, depth),
+      () => pass(execution, invocation, depth, key),
       (error: unknown) => {
         run.reportWithheld({
           toolCall,
@@ -244,7 +246,7 @@ function throughMiddleware(
       },
     );
   }
-  return pass(execution, invocation, depth);
+  return pass(execution, invocation, depth, key);
 }
 
 /** Throws where a person has to approve the call. */
@@ -261,9 +263,10 @@ function pass(
   execution: Execution,
   invocation: ToolInvocation,
   depth: number,
+  key: string | undefined,
 ): Promise<AgentToolResult> {
   const core = (inner: ToolInvocation): Promise<AgentToolResult> =>
-    executeTool(execution, inner, depth);
+    executeTool(execution, inner, depth, key);
   const { middleware } = execution.run.config;
   if (!middleware) return core(invocation);
   const layers = middleware.flatMap((m) => (m.tool ? [m.tool.bind(m)] : []));
@@ -271,11 +274,15 @@ function pass(
   return (async () => compose(layers, core)(invocation))();
 }
 
-/** The tool itself, within its timeout. A late result goes to `onLateResult`. */
-function executeTool(
+/**
+ * The tool itself, within its timeout. A late result goes to `onLateResult`. `key`: that of a call
+ * that a tool makes.
+ */
+export function executeTool(
   execution: Execution,
-  { tool, args, toolCall }: ToolInvocation,
+  { tool, args, toolCall }: Pick<ToolInvocation, "tool" | "args" | "toolCall">,
   depth: number,
+  key?: string,
 ): Promise<AgentToolResult> {
   const { run, call } = execution;
   // Middleware may have waited, for a person say, while the run was stopped.
@@ -320,8 +327,13 @@ function executeTool(
     const update = (partial: AgentToolResult): void => {
       if (!isSettled) execution.update(partial);
     };
+    let made = 0;
     const host: ToolHost = {
-      call: (name, given) => callNested(own, name, given, depth + 1),
+      get key() {
+        return key ?? run.computeKey(toolCall.id);
+      },
+      // In another attempt the nth call has the same key.
+      call: (name, given) => callNested(own, name, given, depth + 1, `${host.key}/${++made}`),
       left: () => run.left(),
       spend: (usage) => {
         isCounted = true;
@@ -358,6 +370,7 @@ async function callNested(
   name: string,
   args: Record<string, unknown>,
   depth: number,
+  key: string,
 ): Promise<AgentToolResult> {
   if (depth > MAX_NESTED_CALLS) {
     return errorResult(
@@ -383,7 +396,7 @@ async function callNested(
     run.reportWithheld({ toolCall, parentId: call.id, result: prepared.result });
     return prepared.result;
   }
-  const given = await throughMiddleware(execution, toolCall, prepared, depth);
+  const given = await throughMiddleware(execution, toolCall, prepared, depth, key);
   // A tool that passes this on as its own result must not spend it a second time.
   const { usage: _counted, ...result } = toResult(name, given);
   return result;
@@ -443,6 +456,12 @@ export function abortedResult(run: Run, { name }: ToolCall): AgentToolResult {
 
 export function notStartedResult(run: Run, { name }: ToolCall): AgentToolResult {
   return stoppedResult(run, `before tool "${name}" was started.`, "before it was started");
+}
+
+/** Of a call that a person has denied. */
+export function deniedResult({ name }: ToolCall, reason: string | undefined): AgentToolResult {
+  const why = reason ? `: ${reason}` : ".";
+  return errorResult(`Tool "${name}" was denied${why}`, "denied", reason);
 }
 
 /** Of a call that never began before a crash. */

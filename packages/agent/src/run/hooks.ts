@@ -84,9 +84,8 @@ export class Hooks {
     });
   }
 
-  /** A promise of the application's within its deadline, whether or not the run is canceled. */
-  withDeadline(what: string, promise: Promise<void>): Promise<void> {
-    const ms = this.#timeoutMs;
+  /** A promise of the application's within a deadline, whether or not the run is canceled. */
+  withDeadline(what: string, promise: Promise<void>, ms: number = this.#timeoutMs): Promise<void> {
     return settleWithin(this.#clock, ms, promise, `${what} did not settle within ${ms} ms.`);
   }
 }

@@ -102,6 +102,7 @@ export class Run implements ContextHost {
   #redirect: Redirect | undefined;
   #stopController: AbortController | undefined;
   #nestedCalls = 0;
+  #keyPrefix: string | undefined;
 
   /** Throws on a configuration that cannot work. */
   constructor({ context, config, sink, signal, streamFn, listeners, contextMemory }: RunSetup) {
@@ -129,7 +130,7 @@ export class Run implements ContextHost {
     this.inbox = new Inbox(config, this.hooks);
     this.#emitter = new Emitter(
       sink,
-      (taken) => this.hooks.withDeadline("The sink", taken),
+      (taken) => this.hooks.withDeadline("The sink", taken, config.sinkTimeoutMs),
       () => this.cancellation.cancel("sink"),
       listeners,
     );
@@ -281,6 +282,13 @@ export class Run implements ContextHost {
   /** What is left of the run that this one works for. */
   #outerLeft(): Left {
     return this.config.caller?.host.left?.() ?? {};
+  }
+
+  /** See `key` of `ToolHost`. */
+  computeKey(id: string): string {
+    const { caller, sessionId } = this.config;
+    this.#keyPrefix ??= caller?.host.key ?? sessionId ?? globalThis.crypto.randomUUID();
+    return `${this.#keyPrefix}:${id}`;
   }
 
   /** An id for a call that a tool makes of a tool. */

@@ -61,6 +61,8 @@ class Renumbering {
 
   #changes({ type, resultOf, entry, first, until, entries }: Fields): Fields | undefined {
     if (type === "message" && resultOf !== undefined) return this.#mapped("resultOf", resultOf);
+    // The session that is forked may run its open calls: they do not run in the fork as well.
+    if (type === "message") return { begins: undefined };
     if (type === "label") return this.#mapped("entry", entry);
     if (type !== "compaction") return {};
     return {

@@ -31,11 +31,12 @@ export async function readOpenCalls(
     const type = index.typeAt(place);
     const isWanted =
       type === "result" || type === "begin" || type === "pending" || type === "decision";
-    if (isWanted && onBranch.has(index.parentAt(place))) places.push(place);
+    // A call has begun on whatever branch it did.
+    if (isWanted && (type === "begin" || onBranch.has(index.parentAt(place)))) places.push(place);
   }
   await reader.each(places, (fields, at) => {
     const entry = parseEntry(fields, index.infoAt(at));
-    if (entry) open.add(entry);
+    if (entry) open.add(entry, onBranch.has(index.parentAt(at)));
   });
   return open;
 }
@@ -45,15 +46,18 @@ class OpenCalls {
   readonly recorded: Map<string, ResultEntry> = new Map();
   readonly #calls: ReadonlyMap<string, OpenCall>;
   readonly #states = new Map<string, CallEntry>();
+  /** Calls that began on another branch. */
+  readonly #begunElsewhere = new Set<string>();
 
   constructor(calls: ReadonlyMap<string, OpenCall>) {
     this.#calls = calls;
   }
 
   /** Takes an entry of the file, in order. */
-  add(entry: Entry): void {
+  add(entry: Entry, isOnBranch: boolean): void {
     if (!("toolCallId" in entry) || !this.#calls.has(entry.toolCallId)) return;
-    if (entry.type === "result") this.recorded.set(entry.toolCallId, entry);
+    if (!isOnBranch) this.#begunElsewhere.add(entry.toolCallId);
+    else if (entry.type === "result") this.recorded.set(entry.toolCallId, entry);
     else this.#states.set(entry.toolCallId, entry);
   }
 
@@ -84,7 +88,7 @@ class OpenCalls {
     }
     const state = this.#states.get(id);
     if (state?.type === "decision") return state.decision;
-    if (state?.type === "begin") return undefined;
+    if (state?.type === "begin" || (!state && this.#begunElsewhere.has(id))) return undefined;
     return state || recording.has(this.#calls.get(id)?.entry ?? 0) ? "not begun" : undefined;
   }
 }

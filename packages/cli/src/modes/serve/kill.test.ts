@@ -127,7 +127,7 @@ describe("a call that waits for a person", () => {
 });
 
 describe("a call that needs no approval", () => {
-  it("begun: its effects are not known; never begun: it was not started", async () => {
+  it("begun: its effects are not known; never begun: it runs", async () => {
     world.service.play([{ say: [SLOW, WRITE] }, { say: "Done." }]);
     await start("--mode", "full", "--allow-unsandboxed");
     begin(agent.prompt("Do both."));
@@ -136,9 +136,34 @@ describe("a call that needs no approval", () => {
     expect((await agent.continue()).stop).toBe("done");
     const results = await sentResults(1);
     expect(results["slow"]).toContain("Whether it had effects is not known");
+    expect(results["c1"]).not.toContain("Not started");
+    expect(readFileSync(path("a.txt"), "utf8")).toBe("tea\n");
+    expect(readFileSync(path("ran.txt"), "utf8")).toBe("ran\n");
+  });
+
+  it("never begun: a prompt after the restart is newer, and it does not run", async () => {
+    world.service.play([{ say: [SLOW, WRITE] }, { say: "Done." }]);
+    await start("--mode", "full", "--allow-unsandboxed");
+    begin(agent.prompt("Do both."));
+    await vi.waitFor(() => expect(existsSync(path("ran.txt"))).toBe(true), PATIENCE);
+    await restart("SIGKILL", "--mode", "full", "--allow-unsandboxed");
+    expect((await agent.prompt("Never mind.")).stop).toBe("done");
+    const results = await sentResults(1);
+    expect(results["slow"]).toContain("Whether it had effects is not known");
     expect(results["c1"]).toContain("Not started");
     expect(existsSync(path("a.txt"))).toBe(false);
-    expect(readFileSync(path("ran.txt"), "utf8")).toBe("ran\n");
+  });
+
+  it("never begun: it needs approval now, and waits for it", async () => {
+    world.service.play([{ say: [SLOW, WRITE] }, { say: "Done." }]);
+    await start("--mode", "full", "--allow-unsandboxed");
+    begin(agent.prompt("Do both."));
+    await vi.waitFor(() => expect(existsSync(path("ran.txt"))).toBe(true), PATIENCE);
+    await restart("SIGKILL", "--mode", "full", "--allow-unsandboxed");
+    await agent.setPermissionMode("ask");
+    const end = await agent.continue();
+    expect(end).toMatchObject({ stop: "suspended", pending: [{ toolCall: { id: "c1" } }] });
+    expect(existsSync(path("a.txt"))).toBe(false);
   });
 });
 
