@@ -5,7 +5,6 @@ import {
   linkSync,
   openSync,
   readFileSync,
-  readlinkSync,
   renameSync,
   rmSync,
   writeSync,
@@ -13,6 +12,7 @@ import {
 import { hostname } from "node:os";
 import { errnoOf, isRecord } from "@gyre/ai";
 import { FILE_MODE, hasNoLinks } from "./files.ts";
+import { checkProcess, identifyProcess, isSameBoot, type ProcessIdentity } from "./process.ts";
 import {
   giveSignOfLife,
   hasNoSignOfLife,
@@ -28,20 +28,8 @@ const MAX_TRIES = 32;
 const MAX_CLAIM_DEPTH = 4;
 /** The last moment that a date can name. */
 const MAX_DATE_MS = 8.64e15;
-/** Of the fields of /proc/PID/stat, counted behind the name. */
-const STATE_FIELD = 0;
-const START_FIELD = 19;
-
 /** The holder that a lock names. */
-interface Holder {
-  pid: number;
-  /** When the process started, in units of the system; distinguishes it from a later one with its pid. */
-  start: string;
-  host: string;
-  /** Identifies one boot of the machine. */
-  boot: string;
-  /** The pid namespace: a pid in a container means nothing outside of it. */
-  space: string;
+interface Holder extends ProcessIdentity {
   token: string;
   /** Milliseconds since 1970. */
   since: number;
@@ -71,7 +59,7 @@ export class FileLock {
     this.path = `${target}.lock`;
     const token = randomBytes(TOKEN_BYTES).toString("hex");
     this.#sign = giveSignOfLife(this.path, token);
-    this.#holder = { ...thisProcess(), token, since: now, ...(this.#sign && { alive: true }) };
+    this.#holder = { ...identifyProcess(), token, since: now, ...(this.#sign && { alive: true }) };
     let other: Holder | "unreadable" | undefined;
     try {
       other = acquire(this.path, this.#holder, 0);
@@ -208,52 +196,10 @@ function isHolder(value: unknown): value is Holder {
 
 /** Whether the holder has certainly ended. A holder that cannot be checked counts as running. */
 function isGone(path: string, holder: Holder): boolean {
-  const here = thisProcess();
-  const isSameHost = holder.host === here.host;
-  if (holder.boot !== here.boot) return isSameHost && holder.boot !== "" && here.boot !== "";
-  if (!isSameHost || holder.space !== here.space) {
-    // Another container of this machine, or one that was: its process ids mean nothing here.
-    return here.boot !== "" && holder.alive === true && hasNoSignOfLife(path, holder.token);
-  }
-  const start = readProcessStart(holder.pid);
-  return start === "gone" || (start !== "" && holder.start !== "" && start !== holder.start);
-}
-
-function thisProcess(): Omit<Holder, "token" | "since"> {
-  return {
-    pid: process.pid,
-    start: readProcessStart(process.pid),
-    host: hostname(),
-    boot: readSystem("/proc/sys/kernel/random/boot_id"),
-    space: readSystem("/proc/self/ns/pid", readlinkSync),
-  };
-}
-
-/** When a process started; empty where the system does not report it. */
-function readProcessStart(pid: number): string {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if (errnoOf(error) === "ESRCH") return "gone";
-  }
-  const stat = readSystem(`/proc/${pid}/stat`);
-  // The name, in parentheses, may hold anything.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const state = fields[STATE_FIELD];
-  return state === "Z" || state === "X" ? "gone" : (fields[START_FIELD] ?? "");
-}
-
-/** A file or link of the system; empty where there is none. */
-function readSystem(
-  path: string,
-  read: (path: string, encoding: "utf8") => string = readFileSync,
-): string {
-  try {
-    return read(path, "utf8").trim();
-  } catch {
-    // Not Linux, or no permission.
-    return "";
-  }
+  const state = checkProcess(holder);
+  if (state !== "unknown") return state === "gone";
+  // Another container of this machine, or one that was: its process ids mean nothing here.
+  return isSameBoot(holder) && holder.alive === true && hasNoSignOfLife(path, holder.token);
 }
 
 /** Whom a lock names, and what to do about it. */
@@ -267,7 +213,7 @@ function describeHolder(
   }
   const { pid, host, since, space } = holder;
   const when = new Date(since).toISOString();
-  if (pid === process.pid && host === hostname() && space === thisProcess().space) {
+  if (pid === process.pid && host === hostname() && space === identifyProcess().space) {
     return `open in this process already, since ${when}. Close it first.`;
   }
   return `open in process ${pid} on ${host}, since ${when}. Close it there, or ${copy}. If that process is gone for certain: ${unlockHint}.`;

@@ -1,0 +1,37 @@
+/**
+ * What is wrong, for programs. `exists`: a run of this id has another prompt. `ended`: the run is
+ * over. `not_pending`: no such call waits. `unavailable`: the store does not answer now; what was
+ * asked for may be asked for again. `fenced`: another worker has the session.
+ */
+export type DurableErrorCode =
+  | "bad_url"
+  | "no_driver"
+  | "no_access"
+  | "not_a_store"
+  | "schema_older"
+  | "schema_newer"
+  | "exists"
+  | "not_found"
+  | "ended"
+  | "not_pending"
+  | "too_large"
+  | "rate_limited"
+  | "unavailable"
+  | "fenced"
+  | "invalid"
+  | "closed";
+
+/** What is wrong, and what to do. */
+export class DurableError extends Error {
+  readonly code: DurableErrorCode;
+  constructor(code: DurableErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = "DurableError";
+    this.code = code;
+  }
+}
+
+/** Whether what failed may succeed when it is tried again. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof DurableError && error.code === "unavailable";
+}

@@ -1,0 +1,13 @@
+export * from "./agent.ts";
+export * from "./engine.ts";
+export * from "./errors.ts";
+export type { LiveHub } from "./live.ts";
+export { MAX_ENTRY_BYTES } from "./messages.ts";
+export { openRuns, openStore } from "./open.ts";
+export { Runs } from "./runs.ts";
+export { askTool, type AskToolOptions } from "./tools/ask.ts";
+export { sleepTool, type SleepToolOptions } from "./tools/sleep.ts";
+export { durableTask, type DurableTaskOptions } from "./tools/task.ts";
+export * from "./types.ts";
+export type * from "./store/store.ts";
+export { Worker, type WorkerOptions, type WorkerStats } from "./worker/worker.ts";

@@ -1,0 +1,33 @@
+import { type AgentMessage, type PromptInput, toMessages } from "@gyre/agent";
+import { DurableError } from "./errors.ts";
+
+/** The most that an entry of the log may have. */
+export const MAX_ENTRY_BYTES: number = 16 * 1024 * 1024;
+
+const MEBIBYTE = 1024 * 1024;
+
+/** The messages of a prompt, each as the JSON of an entry. Throws on one that is too large. */
+export function encodeMessages(input: PromptInput): string[] {
+  return toMessages(input, Date.now()).map((message) => {
+    const data = JSON.stringify({ message });
+    assertFits("The prompt", data);
+    return data;
+  });
+}
+
+/** The message of an entry that `encodeMessages` made. */
+export function decodeMessage(data: string): AgentMessage {
+  return JSON.parse(data).message;
+}
+
+/** Throws where an entry can never be stored. */
+export function assertFits(what: string, data: string): void {
+  const bytes = Buffer.byteLength(data);
+  if (bytes > MAX_ENTRY_BYTES) throw new DurableError("too_large", explainSize(what, bytes));
+}
+
+/** Why something is not stored. */
+export function explainSize(what: string, bytes: number): string {
+  const size = (bytes / MEBIBYTE).toFixed(1);
+  return `${what} has ${size} MiB, and an entry of a run has at most ${MAX_ENTRY_BYTES / MEBIBYTE} MiB: keep it elsewhere and give a reference to it.`;
+}

@@ -1,0 +1,39 @@
+import { fileURLToPath } from "node:url";
+import { DurableError } from "./errors.ts";
+import { Runs } from "./runs.ts";
+import type { Store } from "./store/store.ts";
+import type { StoreOptions } from "./types.ts";
+
+/**
+ * Opens the runs of a file, "file:./runs.db", or of a database, "postgres://user@host/name". The
+ * file is made where there is none; it has to be on a local disk.
+ */
+export async function openRuns(url: string, options: StoreOptions = {}): Promise<Runs> {
+  return new Runs(await openStore(url, options), options);
+}
+
+/** Opens what is below `Runs`, for tests and tools of one's own. */
+export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  const [, scheme] = /^([a-z]+):/.exec(url) ?? [];
+  if (scheme === "file") {
+    const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
+    return SqliteStore.open(parseFileUrl(url), options);
+  }
+  throw new DurableError(
+    "bad_url",
+    `Runs cannot be opened from ${JSON.stringify(hidePassword(url))}: give a file, such as "file:./runs.db", or a database, such as "postgres://user@host/name".`,
+  );
+}
+
+function parseFileUrl(url: string): string {
+  const path = url.startsWith("file://") ? fileURLToPath(url) : url.slice("file:".length);
+  if (path !== "" && !path.endsWith("/")) return path;
+  throw new DurableError(
+    "bad_url",
+    `${JSON.stringify(url)} names no file: write "file:./runs.db".`,
+  );
+}
+
+function hidePassword(url: string): string {
+  return url.replace(/:[^:@/]*@/, ":***@");
+}

@@ -1,0 +1,112 @@
+import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
+import { isRecord } from "@gyre/ai";
+import { type Entry, type EntryLogSession, openEntryLog, SESSION_VERSION } from "@gyre/sessions";
+import type { RunRow, Store, StoredEntry } from "./store/store.ts";
+
+/** Entries that are read at once. */
+export const READ_AT_ONCE = 500;
+
+/** The kind of the `custom` entry that says how a run, or an activation of it, ended. */
+export const END_KIND = "gyre.end";
+
+/** What the entry of an end holds. */
+export type StoredEnd = Pick<
+  AgentEndEvent,
+  "stop" | "limit" | "errorMessage" | "turns" | "usage" | "pending"
+> & { run: string };
+
+/** Makes entries of rows: a message of a result is stored as a reference to the result. */
+export class EntryDecoder {
+  readonly #store: Store;
+  readonly #session: string;
+  readonly #results = new Map<number, StoredEntry>();
+
+  constructor(store: Store, session: string) {
+    this.#store = store;
+    this.#session = session;
+  }
+
+  async decode(row: StoredEntry): Promise<Entry> {
+    if (row.type === "result") this.#results.set(row.id, row);
+    const reference = readReference(row);
+    const result = reference === undefined ? undefined : await this.#readResult(reference);
+    return openRows(this.#session, result ? [result, row] : [row]).read(row.id);
+  }
+
+  async #readResult(id: number): Promise<StoredEntry | undefined> {
+    const known = this.#results.get(id);
+    this.#results.delete(id);
+    return known ?? (await this.#store.readEntries(this.#session, [id]))[0];
+  }
+}
+
+function readReference({ type, data }: StoredEntry): number | undefined {
+  const [, id] = (type === "message" && /^\{"resultOf":(\d+)\}$/.exec(data)) || [];
+  return id === undefined ? undefined : Number(id);
+}
+
+/** A session over some of its rows, to read those. */
+function openRows(id: string, rows: readonly StoredEntry[]): EntryLogSession {
+  return openEntryLog({
+    header: { type: "session", version: SESSION_VERSION, id, createdAt: 0, cwd: "" },
+    entries: rows.map((row) => ({ ...row, bytes: row.data.length })),
+    readOnly: true,
+    log: {
+      append: () => Promise.reject(new Error("It is only read.")),
+      read: async (ids) => rows.filter((row) => ids.includes(row.id)),
+    },
+  });
+}
+
+/** The messages of a run so far; results stand next to their calls. */
+export async function readRunMessages(store: Store, run: RunRow): Promise<AgentMessage[]> {
+  const { firstSeq, lastSeq = Infinity } = run;
+  if (firstSeq === undefined) return [];
+  const decoder = new EntryDecoder(store, run.session);
+  const messages: AgentMessage[] = [];
+  for (let after = firstSeq - 1; ;) {
+    const rows = await store.readEntriesAfter(run.session, after, READ_AT_ONCE);
+    for (const row of rows) {
+      if (row.id > lastSeq) return messages;
+      after = row.id;
+      const entry = await decoder.decode(row);
+      if (entry.type === "message") messages.push(entry.message);
+    }
+    if (rows.length < READ_AT_ONCE) return messages;
+  }
+}
+
+/** The event of an entry; nothing where it has none. */
+export function toEvent(entry: Entry): AgentEvent | undefined {
+  switch (entry.type) {
+    case "message":
+      return { type: "message_end", message: entry.message };
+    case "begin": {
+      const { toolCallId, toolName } = entry;
+      return { type: "tool_execution_start", toolCallId, toolName, args: {} };
+    }
+    case "result": {
+      const { toolCallId, toolName, isError, reason, outcome = isError ? "error" : "ok" } = entry;
+      const result = { ...entry.result, outcome, ...(reason !== undefined && { reason }) };
+      return {
+        type: "tool_execution_end",
+        ...{ toolCallId, toolName, result, outcome, isError, durationMs: 0 },
+        ...(reason !== undefined && { reason }),
+      };
+    }
+    case "custom": {
+      const end = readEnd(entry);
+      if (!end) return undefined;
+      const { run: _run, ...fields } = end;
+      return { type: "agent_end", messages: [], undelivered: [], ...fields };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** How a run ended, where an entry says so. */
+export function readEnd(entry: Entry): StoredEnd | undefined {
+  if (entry.type !== "custom" || entry.kind !== END_KIND) return undefined;
+  return isRecord(entry.data) ? (entry.data as unknown as StoredEnd) : undefined;
+}

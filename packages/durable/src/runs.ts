@@ -1,0 +1,166 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { PromptInput } from "@gyre/agent";
+import { DurableError } from "./errors.ts";
+import { LiveHub } from "./live.ts";
+import { encodeMessages } from "./messages.ts";
+import { RunHandle } from "./run.ts";
+import { explainStuck } from "./stuck.ts";
+import { toSummary, toWorkerInfo } from "./summary.ts";
+import type { NewRun, RunRowFilter, Store } from "./store/store.ts";
+import type {
+  Retention,
+  Run,
+  RunFilter,
+  RunPage,
+  StartOptions,
+  StoreOptions,
+  TenantLimits,
+  WorkerInfo,
+} from "./types.ts";
+
+const DEFAULT_PAGE = 100;
+/** Runs that are deleted in one transaction. */
+const PRUNED_AT_ONCE = 1_000;
+
+/** The runs of a store: start them and find them, from any process. */
+export class Runs {
+  /** What keeps them. For workers, and for tools of one's own. */
+  readonly store: Store;
+  /** Live events of runs that a worker of this process works on. */
+  readonly live: LiveHub = new LiveHub();
+  readonly #onError: StoreOptions["onError"];
+
+  constructor(store: Store, options: Pick<StoreOptions, "onError"> = {}) {
+    this.store = store;
+    this.#onError = options.onError;
+  }
+
+  /**
+   * Starts a run. It is stored when the promise settles, and a worker will work on it. With an id
+   * that is known already nothing is done: the run of that id is returned. Rejects with `exists`
+   * where that has another prompt.
+   */
+  async start(input: PromptInput, options: StartOptions): Promise<Run> {
+    const run = toNewRun(input, options);
+    const { id, session, agent, tenant } = run;
+    const outcome = await this.store.start(run);
+    switch (outcome) {
+      case "started":
+      case "queued":
+      case "known":
+        return this.get(id);
+      case "other":
+        throw new DurableError(
+          "exists",
+          `There is a run "${id}" with another prompt or other options: give this one another id, or go on with get("${id}").`,
+        );
+      case "agent":
+        throw new DurableError(
+          "invalid",
+          `The session "${session}" belongs to another agent than "${agent}": leave \`session\` out, or name that agent.`,
+        );
+      case "full":
+        throw new DurableError(
+          "rate_limited",
+          `The tenant "${tenant}" has as many runs that wait for a worker as it may: start it again later.`,
+        );
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  /** The run of an id. Whether there is one shows when it is used. */
+  get(id: string): Run {
+    return new RunHandle(this, id);
+  }
+
+  /** Runs, the newest first. */
+  async list(filter: RunFilter = {}): Promise<RunPage> {
+    const limit = filter.limit ?? DEFAULT_PAGE;
+    const rows = await this.store.listRuns({ ...toRowFilter(filter), limit });
+    const last = rows.at(-1);
+    const next =
+      last && rows.length === limit ? { next: `${last.startedAt} ${last.id}` } : undefined;
+    if (!filter.stuck) return { runs: rows.map(toSummary), ...next };
+    const workers = await this.store.listWorkers();
+    const stuck = rows.filter((row) => explainStuck(row, workers) !== undefined);
+    return { runs: stuck.map(toSummary), ...next };
+  }
+
+  async workers(): Promise<WorkerInfo[]> {
+    return (await this.store.listWorkers()).map(toWorkerInfo);
+  }
+
+  /** Limits what a tenant may have at once. What runs already goes on. */
+  async limitTenant(id: string, limits: TenantLimits): Promise<void> {
+    await this.store.setTenant({ id, ...limits });
+  }
+
+  /** Deletes runs that have ended, with their messages. One with an open child stays. */
+  async prune({ olderThanMs }: Retention): Promise<{ deleted: number }> {
+    const before = Date.now() - olderThanMs;
+    let deleted = 0;
+    for (;;) {
+      const count = await this.store.prune(before, PRUNED_AT_ONCE);
+      deleted += count;
+      if (count < PRUNED_AT_ONCE) return { deleted };
+    }
+  }
+
+  /** Closes the store. Stop workers first. */
+  async close(): Promise<void> {
+    await this.store.close();
+  }
+
+  /** Reports an error that no caller waits for. */
+  report(error: unknown, where: string): void {
+    if (this.#onError) this.#onError(error, where);
+    else process.emitWarning(error instanceof Error ? error : String(error), { detail: where });
+  }
+}
+
+/** What is stored of a run that is started. */
+export function toNewRun(
+  input: PromptInput,
+  options: StartOptions & { parent?: NewRun["parent"] },
+): NewRun {
+  const { agent, tenant = "", pool = "", priority = 0, at, limits, output, meta } = options;
+  if (typeof agent !== "string" || agent === "") {
+    throw new DurableError("invalid", "A run needs the name of an agent: give it as `agent`.");
+  }
+  const id = options.id ?? randomUUID();
+  const asked = { input, agent, tenant, session: options.session, output, limits };
+  return {
+    id,
+    session: options.session ?? id,
+    agent,
+    tenant,
+    pool,
+    priority,
+    digest: createHash("sha256").update(JSON.stringify(asked)).digest("hex"),
+    prompt: encodeMessages(input),
+    ...(at && { at: at.getTime() }),
+    ...(limits && { limits: JSON.stringify(limits) }),
+    ...(output && { output: JSON.stringify(output) }),
+    ...(meta && { meta: JSON.stringify(meta) }),
+    ...(options.traceparent !== undefined && { traceparent: options.traceparent }),
+    ...(options.parent && { parent: options.parent }),
+  };
+}
+
+function toRowFilter(filter: RunFilter): Omit<RunRowFilter, "limit"> {
+  const { status, agent, tenant, session, parent, since, after } = filter;
+  const [, startedAt = "", id = ""] = /^(\d+) (.+)$/.exec(after ?? "") ?? [];
+  if (after !== undefined && id === "") {
+    throw new DurableError("invalid", `${JSON.stringify(after)} is not the \`next\` of a page.`);
+  }
+  return {
+    ...(status && { statuses: typeof status === "string" ? [status] : status }),
+    ...(agent !== undefined && { agent }),
+    ...(tenant !== undefined && { tenant }),
+    ...(session !== undefined && { session }),
+    ...(parent !== undefined && { parent }),
+    ...(since && { startedSince: since.getTime() }),
+    ...(after !== undefined && { after: { startedAt: Number(startedAt), id } }),
+  };
+}

@@ -1,0 +1,199 @@
+import { DurableError } from "../errors.ts";
+import { type Driver, explainError, isBusy, type SqlValue, type Statement } from "./driver.ts";
+
+/** How long others may keep the file to themselves before a caller gets an error. */
+const MAX_BUSY_MS = 30_000;
+const MIN_PAUSE_MS = 1;
+const MAX_PAUSE_MS = 8;
+
+interface Work {
+  readonly since: number;
+  run(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * One connection to a file. What is written by many callers in one turn of the event loop shares
+ * one commit, and so one sync of the disk.
+ */
+export class Connection {
+  readonly path: string;
+  readonly #driver: Driver;
+  readonly #statements = new Map<string, Statement>();
+  #queue: Work[] = [];
+  #isScheduled = false;
+  #isClosed = false;
+  /** Statements that were run, for measurements. */
+  statements = 0;
+
+  constructor(path: string, driver: Driver) {
+    this.path = path;
+    this.#driver = driver;
+  }
+
+  all<Row>(sql: string, ...values: SqlValue[]): Row[] {
+    this.statements++;
+    return this.#prepare(sql).all(...values) as Row[];
+  }
+
+  first<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
+    return this.all<Row>(sql, ...values)[0];
+  }
+
+  /** Resolves to the number of changed rows. */
+  run(sql: string, ...values: SqlValue[]): number {
+    this.statements++;
+    return Number(this.#prepare(sql).run(...values).changes);
+  }
+
+  /** Runs statements that only read. */
+  read<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const since = Date.now();
+      const attempt = (): void => {
+        try {
+          this.#assertOpen();
+          resolve(work());
+        } catch (error) {
+          if (isBusy(error) && Date.now() - since < MAX_BUSY_MS) {
+            setTimeout(attempt, pause());
+          } else reject(this.#explain(error));
+        }
+      };
+      attempt();
+    });
+  }
+
+  /** Runs statements that are made all or not at all, and stored when the promise settles. */
+  write<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let value: T;
+      this.#queue.push({
+        since: Date.now(),
+        run: () => {
+          value = work();
+          this.#settled.push(() => resolve(value));
+        },
+        reject: (error) => reject(this.#explain(error)),
+      });
+      this.#schedule();
+    });
+  }
+
+  /** Waits for what is being written. */
+  async close(): Promise<void> {
+    while (this.#queue.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#driver.close();
+  }
+
+  readonly #settled: (() => void)[] = [];
+
+  #schedule(ms?: number): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    const flush = (): void => {
+      this.#isScheduled = false;
+      this.#flush();
+    };
+    if (ms === undefined) setImmediate(flush);
+    else setTimeout(flush, ms);
+  }
+
+  #flush(): void {
+    const group = this.#queue;
+    if (group.length === 0) return;
+    try {
+      this.#assertOpen();
+      this.#commit(group);
+      this.#queue = [];
+    } catch (error) {
+      this.#rollback();
+      if (isBusy(error)) return this.#retryLater(error);
+      this.#queue = [];
+      // One of them failed: each gets a commit of its own.
+      if (group.length > 1) return this.#commitEach(group);
+      group[0]?.reject(error);
+    }
+  }
+
+  #commitEach(group: readonly Work[]): void {
+    const left: Work[] = [];
+    for (const work of group) {
+      try {
+        this.#assertOpen();
+        this.#commit([work]);
+      } catch (error) {
+        this.#rollback();
+        if (isBusy(error)) left.push(work);
+        else work.reject(error);
+      }
+    }
+    this.#queue = [...left, ...this.#queue];
+    if (left.length > 0) this.#schedule(pause());
+  }
+
+  #commit(group: readonly Work[]): void {
+    this.#settled.length = 0;
+    this.exec("begin immediate");
+    for (const work of group) work.run();
+    this.exec("commit");
+    for (const settle of this.#settled) settle();
+    this.#settled.length = 0;
+  }
+
+  /** Another process writes. */
+  #retryLater(error: unknown): void {
+    const now = Date.now();
+    const [late, rest] = [[] as Work[], [] as Work[]];
+    for (const work of this.#queue) (now - work.since > MAX_BUSY_MS ? late : rest).push(work);
+    this.#queue = rest;
+    for (const work of late) {
+      work.reject(
+        new DurableError(
+          "unavailable",
+          `The file ${this.path} was busy for ${MAX_BUSY_MS / 1000} s: another process writes to it and does not come to an end.`,
+          { cause: error },
+        ),
+      );
+    }
+    if (rest.length > 0) this.#schedule(pause());
+  }
+
+  exec(sql: string): void {
+    this.statements++;
+    this.#driver.exec(sql);
+  }
+
+  #rollback(): void {
+    try {
+      this.#driver.exec("rollback");
+    } catch {
+      // No transaction was open.
+    }
+  }
+
+  #prepare(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#driver.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) {
+      throw new DurableError("closed", `The store ${this.path} is closed: open it again.`);
+    }
+  }
+
+  #explain(error: unknown): unknown {
+    return explainError(this.path, error);
+  }
+}
+
+function pause(): number {
+  return MIN_PAUSE_MS + Math.random() * (MAX_PAUSE_MS - MIN_PAUSE_MS);
+}

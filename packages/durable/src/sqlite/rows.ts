@@ -1,0 +1,170 @@
+import type { EntryInfo, EntryRow, EntryType } from "@gyre/sessions";
+import type {
+  InboxItem,
+  ItemKind,
+  RunRow,
+  RunRowFilter,
+  RunStatus,
+  StoredEntry,
+} from "../store/store.ts";
+import type { SqlValue } from "./driver.ts";
+
+export interface SessionRecord {
+  id: string;
+  tenant: string;
+  agent: string;
+  version: string;
+  status: string;
+  owner: string | null;
+  token: number;
+  claim: string | null;
+  seq: number;
+  leaf: number | null;
+  wakes: number;
+  deaths: number;
+  run: string | null;
+}
+
+export interface EntryRecord {
+  seq: number;
+  parent: number | null;
+  type: EntryType;
+  data: string;
+  token: number;
+  at: number;
+}
+
+export function toEntry({ seq, parent, type, data, token, at }: EntryRecord): StoredEntry {
+  return { id: seq, parentId: parent, type, timestamp: at, data, token };
+}
+
+export function toInfo(record: {
+  seq: number;
+  parent: number | null;
+  type: EntryType;
+  bytes: number;
+}): EntryInfo {
+  return { id: record.seq, parentId: record.parent, type: record.type, bytes: record.bytes };
+}
+
+export function entryValues(session: string, token: number, row: EntryRow): SqlValue[] {
+  return [session, row.id, row.parentId, row.type, row.data, token, row.timestamp];
+}
+
+export interface InboxRecord {
+  id: number;
+  run: string;
+  kind: ItemKind;
+  data: string;
+  due: number | null;
+}
+
+export function toItem({ id, run, kind, data, due }: InboxRecord, now: number): InboxItem {
+  return { id, run, kind, data, dueInMs: due === null ? 0 : due - now };
+}
+
+export interface RunRecord {
+  id: string;
+  session: string;
+  agent: string;
+  version: string;
+  tenant: string;
+  pool: string;
+  status: RunStatus;
+  first_seq: number | null;
+  last_seq: number | null;
+  pending: string | null;
+  parent: string | null;
+  parent_call: string | null;
+  traceparent: string | null;
+  limits: string | null;
+  output: string | null;
+  meta: string | null;
+  stop: string | null;
+  error: string | null;
+  answer: string | null;
+  turns: number;
+  usage: string;
+  active_ms: number;
+  activations: number;
+  deaths: number | null;
+  owner: string | null;
+  started_at: number;
+  ended_at: number | null;
+  ready_at: number | null;
+}
+
+/** A run is what its session is while it is the open one. */
+const STATUS = `case when r.ended_at is not null then 'ended'
+  when s.run is not r.id then 'queued' when s.status = 'idle' then 'ready' else s.status end`;
+
+const SELECT_RUN = `select r.*, ${STATUS} as status, s.deaths,
+  case when s.run = r.id and s.status = 'running' then s.owner end as owner,
+  case when s.run = r.id and s.status in ('ready', 'waiting') then s.ready_at end as ready_at
+  from gyre_run r left join gyre_session s on s.id = r.session`;
+
+export const SELECT_RUN_BY_ID: string = `${SELECT_RUN} where r.id = ?`;
+
+/** The statement of a list, and its values. */
+export function listStatement(filter: RunRowFilter): { sql: string; values: SqlValue[] } {
+  const { statuses, agent, tenant, session, parent, startedSince, after, limit } = filter;
+  const conditions: string[] = [];
+  const values: SqlValue[] = [];
+  const add = (condition: string, ...given: SqlValue[]): void => {
+    conditions.push(condition);
+    values.push(...given);
+  };
+  if (statuses) add(`${STATUS} in (${marks(statuses.length)})`, ...statuses);
+  if (agent !== undefined) add("r.agent = ?", agent);
+  if (tenant !== undefined) add("r.tenant = ?", tenant);
+  if (session !== undefined) add("r.session = ?", session);
+  if (parent !== undefined) add("r.parent = ?", parent);
+  if (startedSince !== undefined) add("r.started_at >= ?", startedSince);
+  if (after) add("(r.started_at, r.id) < (?, ?)", after.startedAt, after.id);
+  const where = conditions.length > 0 ? `where ${conditions.join(" and ")}` : "";
+  const sql = `${SELECT_RUN} ${where} order by r.started_at desc, r.id desc limit ?`;
+  return { sql, values: [...values, limit] };
+}
+
+export function marks(count: number): string {
+  return Array.from({ length: count }, () => "?").join(", ");
+}
+
+export function toRun(record: RunRecord, now: number): RunRow {
+  const { parent, parent_call: call, ready_at: readyAt } = record;
+  return {
+    id: record.id,
+    session: record.session,
+    agent: record.agent,
+    version: record.version,
+    tenant: record.tenant,
+    pool: record.pool,
+    status: record.status,
+    turns: record.turns,
+    usage: record.usage,
+    activeMs: record.active_ms,
+    activations: record.activations,
+    deaths: record.deaths ?? 0,
+    startedAt: record.started_at,
+    ...given("firstSeq", record.first_seq),
+    ...given("lastSeq", record.last_seq),
+    ...given("pending", record.pending),
+    ...given("limits", record.limits),
+    ...given("output", record.output),
+    ...given("meta", record.meta),
+    ...given("traceparent", record.traceparent),
+    ...given("stop", record.stop),
+    ...given("error", record.error),
+    ...given("answer", record.answer),
+    ...given("worker", record.owner),
+    ...given("endedAt", record.ended_at),
+    ...(readyAt !== null && readyAt > now && { readyAt }),
+    ...(parent !== null && { parent: { run: parent, call: call ?? "" } }),
+  };
+}
+
+/** A field that is there where its column has a value. */
+function given<Name extends string, T>(name: Name, value: T | null): { readonly [N in Name]?: T } {
+  if (value === null) return {};
+  return { [name]: value } as { readonly [N in Name]?: T };
+}

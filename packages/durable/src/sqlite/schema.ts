@@ -1,0 +1,92 @@
+import { DurableError } from "../errors.ts";
+import type { Driver } from "./driver.ts";
+
+/** The version of the tables that this version of the package writes. */
+export const SCHEMA_VERSION = 1;
+
+/** Each makes the tables of one version from those of the version before. */
+const MIGRATIONS: readonly string[] = [
+  `
+create table gyre_meta (key text primary key, value text not null) without rowid;
+insert into gyre_meta values ('oldest_schema', '1');
+create table gyre_worker (
+  id text primary key, lease real not null, host text not null, pid integer not null,
+  process text not null, agents text not null, pools text not null,
+  started_at integer not null, live integer not null default 0
+) without rowid;
+create table gyre_session (
+  id text primary key, tenant text not null, pool text not null,
+  agent text not null, version text not null default '',
+  status text not null, owner text, token integer not null default 0, claim text,
+  seq integer not null default 0, leaf integer, wakes integer not null default 0,
+  ready_at integer, priority integer not null default 0, deaths integer not null default 0,
+  run text, created_at integer not null, updated_at integer not null
+) without rowid;
+create index gyre_session_ready on gyre_session (pool, priority desc, ready_at) where status = 'ready';
+create index gyre_session_due on gyre_session (ready_at) where status in ('ready', 'waiting') and ready_at is not null;
+create index gyre_session_owner on gyre_session (owner) where status = 'running';
+create index gyre_session_tenant on gyre_session (tenant, status) where status in ('ready', 'running');
+create table gyre_run (
+  id text primary key, session text not null, digest text not null, agent text not null,
+  version text not null default '',
+  tenant text not null, pool text not null, first_seq integer, last_seq integer, pending text,
+  parent text, parent_call text, traceparent text, limits text, output text, meta text,
+  stop text, error text, answer text, turns integer not null default 0,
+  usage text not null default '{}', active_ms integer not null default 0,
+  activations integer not null default 0, started_at integer not null, ended_at integer
+) without rowid;
+create index gyre_run_session on gyre_run (session, started_at);
+create index gyre_run_started on gyre_run (started_at, id);
+create index gyre_run_parent on gyre_run (parent) where parent is not null;
+create index gyre_run_ended on gyre_run (ended_at) where ended_at is not null;
+create table gyre_entry (
+  session text not null, seq integer not null, parent integer, type text not null,
+  data text not null, token integer not null, at integer not null, primary key (session, seq)
+) without rowid;
+create table gyre_inbox (
+  id integer primary key autoincrement, session text not null, run text not null,
+  kind text not null, data text not null, key text not null, due integer, taken integer,
+  at integer not null
+);
+create unique index gyre_inbox_key on gyre_inbox (session, key);
+create index gyre_inbox_waiting on gyre_inbox (session, id) where taken is null;
+create table gyre_tenant (id text primary key, max_running integer, max_ready integer) without rowid;
+`,
+];
+
+/** Brings the tables up to date. Throws where they are of a version that this one cannot use. */
+export function migrate(driver: Driver, path: string, isAllowed: boolean): void {
+  const version = readVersion(driver);
+  if (version > SCHEMA_VERSION) {
+    const [oldest] = driver
+      .prepare("select value from gyre_meta where key = 'oldest_schema'")
+      .all() as { value: string }[];
+    if (Number(oldest?.value ?? version) <= SCHEMA_VERSION) return;
+    throw new DurableError(
+      "schema_newer",
+      `The tables of ${path} are of version ${version}, this package knows version ${SCHEMA_VERSION}: update @gyre/durable.`,
+    );
+  }
+  if (version === SCHEMA_VERSION) return;
+  if (!isAllowed) {
+    throw new DurableError(
+      "schema_older",
+      `The tables of ${path} are of version ${version}, this package needs version ${SCHEMA_VERSION}: open it once with { migrate: true }.`,
+    );
+  }
+  driver.exec("begin immediate");
+  try {
+    // Another process may have been first.
+    for (const sql of MIGRATIONS.slice(readVersion(driver))) driver.exec(sql);
+    driver.exec(`pragma user_version = ${SCHEMA_VERSION}`);
+    driver.exec("commit");
+  } catch (error) {
+    driver.exec("rollback");
+    throw error;
+  }
+}
+
+function readVersion(driver: Driver): number {
+  const [row] = driver.prepare("pragma user_version").all() as { user_version: number }[];
+  return row?.user_version ?? 0;
+}

@@ -1,0 +1,367 @@
+import type { EntryInfo, EntryRow } from "@gyre/sessions";
+
+/**
+ * What keeps runs: SQLite or Postgres. The worker and the side that asks are the same over both.
+ *
+ * Each method is one transaction. What it writes is stored when the promise settles. A store that
+ * does not answer rejects with `DurableError`, code `unavailable`; the caller may call again, with
+ * the same arguments, also where the transaction had been made and only its answer was lost.
+ * JSON is kept as text, to the byte. Times are milliseconds since 1970 by the clock of the store,
+ * never by that of a worker; where the time of a worker would count, there is a duration.
+ */
+export interface Store {
+  readonly name: "sqlite" | "postgres";
+
+  // The side that asks.
+
+  /** Adds a run. The session is made where there is none of this id. */
+  start(run: NewRun): Promise<StartOutcome>;
+  /** Puts something into the inbox of a run's session and wakes the session. */
+  send(item: NewItem): Promise<SendOutcome>;
+  /** Whether something was sent to a run under this key. */
+  hasItem(run: string, key: string): Promise<boolean>;
+  /** Makes a run that failed or was set aside open again, and its session ready. */
+  retry(run: string): Promise<"ready" | "open" | "not found">;
+  readRun(id: string): Promise<RunRow | undefined>;
+  /** The newest first, by the time that they were started. */
+  listRuns(filter: RunRowFilter): Promise<RunRow[]>;
+  listWorkers(): Promise<WorkerRow[]>;
+  /** Sets the limits of a tenant. */
+  setTenant(tenant: TenantRow): Promise<void>;
+  /**
+   * Deletes runs that ended before `endedBefore`, at most `limit`, none that has an open child, and
+   * sessions that have no run left. Resolves to the number of deleted runs.
+   */
+  prune(endedBefore: number, limit: number): Promise<number>;
+
+  // The log of a session.
+
+  /** The entries behind `after`, in order, at most `limit`. */
+  readEntriesAfter(session: string, after: number, limit: number): Promise<StoredEntry[]>;
+  /** The entries of these ids, which go up. */
+  readEntries(session: string, ids: readonly number[]): Promise<StoredEntry[]>;
+  /** All entries without their content, in order. */
+  listEntries(session: string): Promise<EntryInfo[]>;
+
+  // The side that works.
+
+  /** Adds a worker, alive for `leaseMs`; one that is there gets what has changed. */
+  register(worker: NewWorker): Promise<void>;
+  /** Renews a worker's lease. False: it was swept, and has to register under another id. */
+  heartbeat(worker: string, leaseMs: number, live: number): Promise<boolean>;
+  /** Removes a worker. What it had claimed is ready for others at once. */
+  unregister(worker: string): Promise<void>;
+  /** Gives ready sessions to a worker that is alive. */
+  claim(wish: ClaimWish): Promise<ClaimOutcome>;
+  /**
+   * Adds entries to the log of a claimed session, and resets its deaths. `fenced`: the claim is
+   * lost, and nothing was written. `repeated`: the same change was made before, and its answer was
+   * lost.
+   */
+  append(fence: Fence, change: Change): Promise<AppendOutcome>;
+  /**
+   * The same, and releases the claim. `woken`: something was sent since `seen`, and nothing was
+   * written. The count is compared in the row, so that what is sent in this moment is never lost.
+   */
+  finish(fence: Fence, change: Change, finish: Finish): Promise<AppendOutcome | "woken">;
+  /** What waits for a session, in order, and how often it was woken. */
+  readInbox(session: string): Promise<Inbox>;
+  /** How often each session that a worker has claimed was woken. */
+  readWakes(worker: string): Promise<ReadonlyMap<string, number>>;
+  /**
+   * Removes workers that are dead and makes their sessions ready. Those whose process is gone
+   * count as dead; those whose lease is over only with `expired`, as a caller may say that was
+   * alive for a whole lease itself.
+   */
+  sweep(options: { expired: boolean; maxDeaths: number }): Promise<SweptSession[]>;
+
+  // Hints.
+
+  /**
+   * Calls the listener soon after something has changed, in this process or another. Hints may be
+   * lost, and come without a reason; callers look again now and then.
+   */
+  listen(interest: Interest, listener: (hint: Hint) => void): () => void;
+
+  /** Releases connections and files. Later calls reject with code `closed`. */
+  close(): Promise<void>;
+}
+
+/** `work`: a session is ready, or something was sent. `log`: a log has grown. */
+export type Interest = "work" | "log";
+
+/** Something has changed. Without `session`: it is not known where. */
+export interface Hint {
+  readonly session?: string;
+}
+
+/** A run that is started. */
+export interface NewRun {
+  readonly id: string;
+  readonly session: string;
+  readonly agent: string;
+  readonly tenant: string;
+  readonly pool: string;
+  /** Higher first. */
+  readonly priority: number;
+  /** Identifies what was asked: another one under the same id is another run. */
+  readonly digest: string;
+  /** The messages of the prompt: each the JSON of a `message` entry. */
+  readonly prompt: readonly string[];
+  /** Not before. */
+  readonly at?: number;
+  /** JSON. */
+  readonly limits?: string;
+  readonly output?: string;
+  readonly meta?: string;
+  readonly traceparent?: string;
+  /** The call that the run works for. */
+  readonly parent?: { readonly run: string; readonly call: string };
+}
+
+/**
+ * `started`: its prompt is in the log and its session is ready. `queued`: it waits for the open
+ * run of its session. `known`: the run was there. `other`: the id has another digest. `agent`: the
+ * session belongs to another agent. `full`: the tenant has as many ready as it may.
+ */
+export type StartOutcome = "started" | "queued" | "known" | "other" | "agent" | "full";
+
+export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort";
+
+/** Something that others want of a run. */
+export interface NewItem {
+  readonly run: string;
+  readonly kind: Exclude<ItemKind, "prompt">;
+  /** JSON. */
+  readonly data: string;
+  /** Sent again under the same key it is not added again. */
+  readonly key: string;
+}
+
+export type SendOutcome = "sent" | "known" | "ended" | "not found";
+
+export interface InboxItem {
+  readonly id: number;
+  readonly run: string;
+  readonly kind: ItemKind;
+  readonly data: string;
+  /** In how many milliseconds it is due. 0 or less: now. */
+  readonly dueInMs: number;
+}
+
+export interface Inbox {
+  readonly wakes: number;
+  readonly items: readonly InboxItem[];
+}
+
+/** An entry of the log, and the activation that wrote it. */
+export interface StoredEntry extends EntryRow {
+  readonly token: number;
+}
+
+/** What proves that a worker may write: all of it, as tokens may repeat after a loss of data. */
+export interface Fence {
+  readonly session: string;
+  readonly worker: string;
+  /** Counts the activations of the session. */
+  readonly token: number;
+  /** Unique. */
+  readonly claim: string;
+}
+
+/** A session that a worker has claimed. */
+export interface Claim extends Fence {
+  readonly tenant: string;
+  readonly agent: string;
+  /** The version of the agent that the open run began with; "" where it has none. */
+  readonly version: string;
+  /** The last entry. */
+  readonly seq: number;
+  /** The entry that the next one follows; null: none. */
+  readonly leaf: number | null;
+  /** Workers that died with it since it last came further. */
+  readonly deaths: number;
+  /** The open run. Absent: the next one waits in the inbox. */
+  readonly run?: string;
+}
+
+export interface ClaimWish {
+  readonly worker: string;
+  readonly agents: readonly string[];
+  /** Runs of these versions are left to other workers. */
+  readonly refused: readonly { readonly agent: string; readonly version: string }[];
+  readonly pools: readonly string[];
+  readonly limit: number;
+  /** A session with as many deaths is claimed `alone`. */
+  readonly maxDeaths: number;
+  /** The worker has no other session, and takes one that has many deaths, if there is no other. */
+  readonly alone: boolean;
+}
+
+export interface ClaimOutcome {
+  readonly claims: readonly Claim[];
+  /** False: the worker was swept. */
+  readonly isAlive: boolean;
+  /** With no claims: in how many milliseconds the next session gets ready, where one has a time. */
+  readonly nextInMs?: number;
+}
+
+/** How far a run has come, over all its activations. */
+export interface RunProgress {
+  readonly turns: number;
+  /** JSON of a `Usage`. */
+  readonly usage: string;
+  /** Time that workers have spent on it; waiting does not count. */
+  readonly activeMs: number;
+}
+
+/** What one commit adds. */
+export interface Change {
+  /** The last entry before it: the log must end there. */
+  readonly seq: number;
+  /** Numbered from `seq + 1`. */
+  readonly entries: readonly EntryRow[];
+  readonly leaf: number | null;
+  /** Items of the inbox that are delivered by it. */
+  readonly taken?: readonly number[];
+  /** The run that begins with it: its prompt is among the entries. */
+  readonly opens?: { readonly run: string; readonly version: string };
+  /** Of the open run. */
+  readonly progress?: RunProgress;
+}
+
+/** How a claim ends. */
+export interface Finish {
+  /** The wakes of the newest inbox that was read. Absent: not compared, the session stays ready. */
+  readonly seen?: number;
+  /** `ready`: there is more to do. `waiting`: for what the inbox brings. `idle`: no run is open. */
+  readonly status: "ready" | "waiting" | "idle";
+  /** With `waiting`: ready after this time at the latest. With `ready`: not before. */
+  readonly readyInMs?: number;
+  /** Calls that wait, as JSON: see `RunRow.pending`. */
+  readonly pending?: string;
+  /** The open run has ended. */
+  readonly end?: RunEnd;
+  /** Runs that calls of this one wait for. One that is there already is left as it is. */
+  readonly children?: readonly NewRun[];
+  /** Items for this session's own inbox that are due later. */
+  readonly timers?: readonly Timer[];
+}
+
+/** How a run has ended. */
+export interface RunEnd {
+  readonly run: string;
+  readonly stop: string;
+  readonly error?: string;
+  /** JSON: the answer of a run with an output schema. */
+  readonly answer?: string;
+  /** For the inbox of the run that waits for it, if that is open: JSON of decisions. */
+  readonly report?: { readonly run: string; readonly key: string; readonly data: string };
+  /** Open runs that work for it are aborted. */
+  readonly abortsChildren: boolean;
+}
+
+/** A decision that arrives later. */
+export interface Timer {
+  readonly key: string;
+  readonly data: string;
+  /** From now on, or a time of the store's clock. */
+  readonly due: { readonly inMs: number } | { readonly at: number };
+}
+
+export type AppendOutcome = "done" | "repeated" | "fenced";
+
+/**
+ * `queued`: waits for the run before it in its session. `ready`: for a worker. `waiting`: for a
+ * decision, a child or a timer. `aside`: it has ended its workers too often. `ended`: see `stop`.
+ */
+export type RunStatus = "queued" | "ready" | "running" | "waiting" | "aside" | "ended";
+
+export interface RunRow {
+  readonly id: string;
+  readonly session: string;
+  readonly agent: string;
+  readonly version: string;
+  readonly tenant: string;
+  readonly pool: string;
+  readonly status: RunStatus;
+  /** The first entry of the run. Absent while it is queued. */
+  readonly firstSeq?: number;
+  /** The last entry of the run, once it has ended. */
+  readonly lastSeq?: number;
+  /** JSON: calls that wait. */
+  readonly pending?: string;
+  readonly limits?: string;
+  readonly output?: string;
+  readonly meta?: string;
+  readonly traceparent?: string;
+  readonly parent?: { readonly run: string; readonly call: string };
+  readonly stop?: string;
+  readonly error?: string;
+  readonly answer?: string;
+  readonly turns: number;
+  readonly usage: string;
+  readonly activeMs: number;
+  readonly activations: number;
+  readonly deaths: number;
+  readonly worker?: string;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  /** When its session gets ready, where that is later than now. */
+  readonly readyAt?: number;
+}
+
+export interface RunRowFilter {
+  readonly statuses?: readonly RunStatus[];
+  readonly agent?: string;
+  readonly tenant?: string;
+  readonly session?: string;
+  readonly parent?: string;
+  readonly startedSince?: number;
+  /** Behind this run of an earlier answer. */
+  readonly after?: { readonly startedAt: number; readonly id: string };
+  readonly limit: number;
+}
+
+/** An agent of a worker. */
+export interface AgentVersion {
+  readonly name: string;
+  readonly version: string;
+  /** Versions of runs that it met and leaves to others. */
+  readonly refuses?: readonly string[];
+}
+
+export interface NewWorker {
+  readonly id: string;
+  readonly agents: readonly AgentVersion[];
+  readonly pools: readonly string[];
+  readonly leaseMs: number;
+}
+
+export interface WorkerRow {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly agents: readonly AgentVersion[];
+  readonly pools: readonly string[];
+  /** Sessions that it works on. */
+  readonly live: number;
+  readonly startedAt: number;
+  /** How much is left of its lease, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+export interface TenantRow {
+  readonly id: string;
+  /** Runs that work at once. Absent: any number. */
+  readonly maxRunning?: number;
+  /** Runs that wait for a worker. */
+  readonly maxReady?: number;
+}
+
+export interface SweptSession {
+  readonly session: string;
+  readonly worker: string;
+  /** `aside`: it had ended more workers than it may. */
+  readonly status: "ready" | "aside";
+}

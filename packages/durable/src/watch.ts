@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { DurableError } from "./errors.ts";
+import { EntryDecoder, READ_AT_ONCE, readEnd, toEvent } from "./read-log.ts";
+import type { Runs } from "./runs.ts";
+import type { RunRow } from "./store/store.ts";
+import type { RunEvent, WatchOptions } from "./types.ts";
+
+/** Hints may be lost: the log is looked at this often in any case. */
+const LOOK_EVERY_MS = 500;
+
+/** The events of a run by number, from the log, with the live events of this process between. */
+export async function* watchRun(
+  runs: Runs,
+  id: string,
+  { after, deltas = true, signal }: WatchOptions,
+): AsyncGenerator<RunEvent, void, void> {
+  const { store } = runs;
+  const first = await readRun(runs, id);
+  const { session } = first;
+  const wakeup = new Wakeup();
+  const live: RunEvent[] = [];
+  const stops = [
+    store.listen("log", (hint) => {
+      if (hint.session === undefined || hint.session === session) wakeup.wake();
+    }),
+  ];
+  if (deltas) {
+    stops.push(
+      runs.live.listen(session, (event) => {
+        live.push(event);
+        wakeup.wake();
+      }),
+    );
+  }
+  try {
+    let row: RunRow = first;
+    while (row.firstSeq === undefined && !signal?.aborted) {
+      await wakeup.wait(signal);
+      wakeup.reset();
+      row = await readRun(runs, id);
+    }
+    const decoder = new EntryDecoder(store, session);
+    let seq = Math.max(after ?? 0, (row.firstSeq ?? 1) - 1);
+    while (!signal?.aborted) {
+      wakeup.reset();
+      const rows = await store.readEntriesAfter(session, seq, READ_AT_ONCE);
+      for (const stored of rows) {
+        yield* takeLive(live, seq);
+        const entry = await decoder.decode(stored);
+        seq = entry.id;
+        const end = readEnd(entry);
+        const event = toEvent(entry);
+        if (event && (!end || end.run === id)) yield { seq, activation: stored.token, event };
+        if (end?.run === id && end.stop !== "suspended") {
+          row = await readRun(runs, id);
+          // A run that was retried goes on behind its first end.
+          if (row.status === "ended" && (row.lastSeq ?? seq) <= seq) return;
+        }
+      }
+      yield* takeLive(live, seq);
+      if (rows.length > 0) continue;
+      row = await readRun(runs, id);
+      if (row.status === "ended" && (row.lastSeq ?? 0) <= seq) return;
+      await wakeup.wait(signal);
+    }
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+/** Live events that happened before the entry behind `seq`. Older ones are of no use any more. */
+function* takeLive(live: RunEvent[], seq: number): Generator<RunEvent, void, void> {
+  while (live[0] && live[0].seq <= seq) {
+    const event = live.shift();
+    if (event && event.seq === seq) yield event;
+  }
+}
+
+async function readRun(runs: Runs, id: string): Promise<RunRow> {
+  const row = await runs.store.readRun(id);
+  if (row) return row;
+  throw new DurableError("not_found", `There is no run "${id}": list() has those that there are.`);
+}
+
+/** Waits until something has changed, or might have. */
+class Wakeup {
+  #isWoken = false;
+  #wake: (() => void) | undefined;
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  reset(): void {
+    this.#isWoken = false;
+  }
+
+  async wait(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#isWoken || signal?.aborted) return;
+    const woken = new AbortController();
+    const stop = (): void => woken.abort();
+    this.#wake = stop;
+    signal?.addEventListener("abort", stop);
+    await sleep(LOOK_EVERY_MS, undefined, { signal: woken.signal }).catch(() => {});
+    signal?.removeEventListener("abort", stop);
+    this.#wake = undefined;
+  }
+}

@@ -1,0 +1,254 @@
+import type { AgentEndEvent } from "@gyre/agent";
+import { SinkError } from "@gyre/agent";
+import { errorMessage } from "@gyre/ai";
+import { type EntryBody, openEntryLog, type Session, SESSION_VERSION } from "@gyre/sessions";
+import type { DurableAgent, OpenRun } from "../agent.ts";
+import { decodeMessage } from "../messages.ts";
+import { END_KIND, type StoredEnd } from "../read-log.ts";
+import type { Runs } from "../runs.ts";
+import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../store/store.ts";
+import { FencedError, RunLog } from "./run-log.ts";
+import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
+import { Work } from "./work.ts";
+
+/** After an error that is not the run's another worker may have more luck. */
+const RETRY_MS = 1_000;
+
+/** How an activation ended. `lost`: another worker has the session. */
+export type ActivationOutcome = "parked" | "ended" | "released" | "lost";
+
+/** One worker's work on a session, from its claim until it is parked. */
+export class Activation {
+  readonly claim: Claim;
+  readonly #runs: Runs;
+  readonly #definition: DurableAgent;
+  readonly #lost = new AbortController();
+  readonly #log: RunLog;
+  #seen = 0;
+  /** The inbox is not looked at while the session is parked: what comes wakes it. */
+  #isParking = true;
+  #looking: Promise<void> | undefined;
+  #isDraining = false;
+  #work: Work | undefined;
+
+  constructor(runs: Runs, claim: Claim, definition: DurableAgent) {
+    this.claim = claim;
+    this.#runs = runs;
+    this.#definition = definition;
+    this.#log = new RunLog(runs.store, claim, this.#lost.signal);
+  }
+
+  /** The wakes of the newest inbox that was read. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /** Works until the session is parked. Never rejects. */
+  async work(): Promise<ActivationOutcome> {
+    try {
+      return await this.#run();
+    } catch (error) {
+      if (isFenced(error)) return "lost";
+      this.#runs.report(error, `run of the session "${this.claim.session}"`);
+      return this.#giveBack();
+    } finally {
+      await this.#work?.close();
+    }
+  }
+
+  /** Looks at the inbox: something was sent. */
+  look(): void {
+    if (this.#isParking) return;
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+  }
+
+  /** Ends after the turn that goes on, so that another worker can continue. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** The claim is lost, or is to be: nothing is written any more. */
+  lose(): void {
+    this.#lost.abort();
+    this.#work?.agent.abort();
+  }
+
+  async #look(): Promise<void> {
+    const inbox = await this.#readInbox();
+    if (this.#isParking) return;
+    this.#seen = inbox.wakes;
+    this.#work?.accept(inbox.items);
+  }
+
+  #readInbox(): Promise<Inbox> {
+    return this.#runs.store.readInbox(this.claim.session);
+  }
+
+  async #run(): Promise<ActivationOutcome> {
+    const { store } = this.#runs;
+    const { claim } = this;
+    const infos = await this.#log.load();
+    const first = await this.#readInbox();
+    this.#seen = first.wakes;
+    const prompt = first.items.find(({ kind }) => kind === "prompt");
+    const id = claim.run ?? prompt?.run;
+    const row = id === undefined ? undefined : await store.readRun(id);
+    if (!row) {
+      const outcome = await this.#log.finish({ seen: this.#seen, status: "idle" });
+      return outcome === "woken" ? this.#giveBack() : "parked";
+    }
+    const session = openEntryLog({
+      header: {
+        type: "session",
+        version: SESSION_VERSION,
+        id: claim.session,
+        createdAt: 0,
+        cwd: "",
+      },
+      entries: infos,
+      log: this.#log,
+    });
+    if (claim.version === "") this.#log.open({ run: row.id, version: this.#definition.version });
+    if (claim.run === undefined && prompt) await this.#openNext(session, prompt);
+    const work = await this.#open(session, row);
+    if (typeof work === "string") return this.#fail(row, work);
+    this.#work = work;
+    for (let inbox: Inbox = first; ; inbox = await this.#readInbox()) {
+      this.#seen = inbox.wakes;
+      work.accept(inbox.items);
+      this.#isParking = false;
+      const end = await work.proceed(() => this.#isDraining);
+      // From here on nothing is accepted, so that what comes wakes the session.
+      this.#isParking = true;
+      if (work.hasMore(end) && !this.#isDraining) continue;
+      const outcome = await this.#park(work, row, end, inbox);
+      if (outcome) return outcome;
+    }
+  }
+
+  /** The prompt of a run that waited for the one before it. */
+  async #openNext(session: Session, { id, data }: InboxItem): Promise<void> {
+    const messages: string[] = JSON.parse(data);
+    await this.#log.deliver(id, async () => {
+      for (const message of messages) {
+        await session.append({ type: "message", message: decodeMessage(message) });
+      }
+    });
+    await this.#log.flush();
+  }
+
+  /** Opens the agent; a text says why that failed. */
+  async #open(session: Session, row: RunRow): Promise<Work | string> {
+    const { claim } = this;
+    const context = await session.context();
+    const open: OpenRun = {
+      ...{ id: row.id, session: claim.session, tenant: claim.tenant, activation: claim.token },
+      meta: row.meta === undefined ? {} : JSON.parse(row.meta),
+      settings: context.settings,
+      signal: this.#lost.signal,
+    };
+    try {
+      const options = await this.#definition.open(open);
+      const close = async (): Promise<void> => this.#definition.close?.(open);
+      const parts = { runs: this.#runs, claim, row, session, context, options, log: this.#log };
+      return new Work({ ...parts, close, isDraining: () => this.#isDraining });
+    } catch (error) {
+      if (isFenced(error)) throw error;
+      this.#runs.report(error, `open of the agent "${claim.agent}"`);
+      return `The agent "${claim.agent}" could not be opened: ${errorMessage(error)}`;
+    }
+  }
+
+  async #park(
+    work: Work,
+    row: RunRow,
+    end: AgentEndEvent | undefined,
+    { items }: Inbox,
+  ): Promise<ActivationOutcome | undefined> {
+    const { pending } = work.agent.state;
+    if (end && work.wasDrained(end)) {
+      await this.#log.finish({ status: "ready" });
+      return "released";
+    }
+    if (pending.length > 0 && (!end || end.stop === "suspended")) {
+      const dues = items.flatMap(({ run, dueInMs }) =>
+        run === row.id && dueInMs > 0 ? dueInMs : [],
+      );
+      const finish: Finish = {
+        seen: this.#seen,
+        status: "waiting",
+        pending: JSON.stringify(pending.map(toWaitingCall)),
+        ...planWaits(row, pending, readDepth(row)),
+        ...(dues.length > 0 && { readyInMs: Math.min(...dues) }),
+      };
+      const outcome = await this.#log.finish(finish, end && toEndEntry(row.id, end));
+      return outcome === "woken" ? undefined : "parked";
+    }
+    const last = end ?? work.inferEnd();
+    const outcome = await this.#end(row, last, items, await work.readAnswer(last));
+    return outcome === "woken" ? undefined : "ended";
+  }
+
+  #end(
+    row: RunRow,
+    end: AgentEndEvent,
+    items: readonly InboxItem[],
+    answer?: string,
+  ): Promise<"done" | "woken"> {
+    const report = planReport(row, end);
+    const error = end.errorMessage ?? end.finalMessage?.errorMessage;
+    const hasNext = items.some(({ kind, run }) => kind === "prompt" && run !== row.id);
+    return this.#log.finish(
+      {
+        seen: this.#seen,
+        status: hasNext ? "ready" : "idle",
+        end: {
+          ...{ run: row.id, stop: end.stop, abortsChildren: true },
+          ...(error !== undefined && { error }),
+          ...(answer !== undefined && { answer }),
+          ...(report && { report }),
+        },
+      },
+      toEndEntry(row.id, end),
+    );
+  }
+
+  /** Ends a run that cannot be worked on. `retry()` tries again. */
+  async #fail(row: RunRow, errorText: string): Promise<ActivationOutcome> {
+    for (;;) {
+      const { wakes, items } = await this.#readInbox();
+      this.#seen = wakes;
+      const end: AgentEndEvent = {
+        ...{ type: "agent_end", messages: [], stop: "error", errorMessage: errorText },
+        ...{ turns: row.turns, usage: JSON.parse(row.usage), undelivered: [], pending: [] },
+      };
+      if ((await this.#end(row, end, items)) === "done") return "ended";
+    }
+  }
+
+  /** Leaves the session to any worker. */
+  async #giveBack(): Promise<ActivationOutcome> {
+    try {
+      await this.#log.finish({ status: "ready", readyInMs: RETRY_MS });
+      return "released";
+    } catch {
+      // The claim ends with the worker's lease.
+      return "lost";
+    }
+  }
+}
+
+function toEndEntry(run: string, end: AgentEndEvent): EntryBody {
+  const { stop, limit, errorMessage: text, turns, usage, pending } = end;
+  const data: StoredEnd = {
+    ...{ run, stop, turns, usage, pending },
+    ...(limit && { limit }),
+    ...(text !== undefined && { errorMessage: text }),
+  };
+  return { type: "custom", kind: END_KIND, data };
+}
+
+function isFenced(error: unknown): boolean {
+  if (error instanceof SinkError) return isFenced(error.cause);
+  return error instanceof FencedError;
+}

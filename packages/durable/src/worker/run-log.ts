@@ -1,0 +1,229 @@
+import type { EntryBody, EntryInfo, EntryLog, EntryRow } from "@gyre/sessions";
+import { DurableError, isUnavailable } from "../errors.ts";
+import { assertFits } from "../messages.ts";
+import type { Change, Claim, Finish, RunProgress, Store } from "../store/store.ts";
+
+const MIN_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+/** What waits for another commit anyway is committed after this time at the latest. */
+const MAX_HELD_MS = 5;
+
+/** Above as many entries only those are read that are needed. */
+const READ_WHOLE = 500;
+
+/** The claim of an activation is lost: nothing of it is written any more. */
+export class FencedError extends DurableError {
+  constructor(session: string) {
+    super("fenced", `The session "${session}" is worked on by another worker.`);
+  }
+}
+
+/**
+ * The log of a claimed session. Entries are held until `flush`, so that those of one step share
+ * one commit; a commit is tried again while the store is away, until it is made or the claim is
+ * lost.
+ */
+export class RunLog implements EntryLog {
+  readonly #store: Store;
+  readonly #claim: Claim;
+  /** Fires when the activation is to end without a further commit. */
+  readonly #signal: AbortSignal;
+  #seq: number;
+  #leaf: number | null;
+  #held: EntryRow[] = [];
+  #taken: number[] = [];
+  #opens: Change["opens"];
+  #progress: RunProgress | undefined;
+  /** Deliveries that are being noted: until they are, nothing is committed. */
+  #delivery: Promise<void> | undefined;
+  #draining: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failure: unknown;
+  #known: ReadonlyMap<number, EntryRow> | undefined;
+
+  constructor(store: Store, claim: Claim, signal: AbortSignal) {
+    this.#store = store;
+    this.#claim = claim;
+    this.#signal = signal;
+    this.#seq = claim.seq;
+    this.#leaf = claim.leaf;
+  }
+
+  /** The last entry that is stored. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** What a session is opened from. */
+  async load(): Promise<EntryInfo[]> {
+    const { session, seq } = this.#claim;
+    if (seq > READ_WHOLE) return this.#store.listEntries(session);
+    const rows = await this.#store.readEntriesAfter(session, 0, READ_WHOLE);
+    this.#known = new Map(rows.map((row) => [row.id, row]));
+    return rows.map((row) => ({ ...row, bytes: row.data.length }));
+  }
+
+  async read(ids: readonly number[]): Promise<readonly EntryRow[]> {
+    // An entry may be read before it is stored: a compaction looks at earlier ones.
+    const rows = new Map([
+      ...(this.#known ?? []),
+      ...this.#held.map((row) => [row.id, row] as const),
+    ]);
+    const missing = ids.filter((id) => !rows.has(id));
+    if (missing.length > 0) {
+      for (const row of await this.#store.readEntries(this.#claim.session, missing)) {
+        rows.set(row.id, row);
+      }
+    }
+    return ids.flatMap((id) => rows.get(id) ?? []);
+  }
+
+  /** Takes entries; they are stored with the next commit. */
+  async append(rows: readonly EntryRow[]): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    for (const row of rows) assertFits(`An entry of type "${row.type}"`, row.data);
+    this.#held.push(...rows);
+    for (const row of rows) this.#leaf = leafAfter(row, this.#leaf);
+  }
+
+  /** The run begins with the next commit, or goes on with this version of its agent. */
+  open(opens: NonNullable<Change["opens"]>): void {
+    this.#opens = opens;
+  }
+
+  /** Counts from here on, with the next commit. */
+  report(progress: RunProgress): void {
+    this.#progress = progress;
+  }
+
+  /** Items of the inbox that the next commit delivers. */
+  take(...ids: readonly number[]): void {
+    this.#taken.push(...ids);
+  }
+
+  /** Notes a delivery: an item is taken in the very commit that has its entry. */
+  async deliver(id: number, note: () => void | Promise<void>): Promise<void> {
+    const noting = Promise.resolve(note()).then(() => this.take(id));
+    this.#delivery = noting.catch(() => {});
+    try {
+      await noting;
+    } finally {
+      this.#delivery = undefined;
+    }
+  }
+
+  /** Commits all that is held. Rejects with `FencedError` where the claim is lost. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#draining ??= this.#drain().finally(() => (this.#draining = undefined));
+    return this.#draining;
+  }
+
+  /** Commits soon, with what comes next if that is soon. */
+  flushSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      // What fails here fails every later commit, too.
+      this.flush().catch(() => {});
+    }, MAX_HELD_MS);
+  }
+
+  /** Commits what is held together with an entry about the end, and releases the claim. */
+  async finish(finish: Finish, last?: EntryBody): Promise<"done" | "woken"> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#draining;
+    const change = this.#takeChange();
+    const changeWithLast = last ? withLast(change, last) : change;
+    const outcome = await this.#insist(() =>
+      this.#store.finish(this.#claim, changeWithLast, finish),
+    );
+    if (outcome === "fenced") throw this.#fail(new FencedError(this.#claim.session));
+    if (outcome === "woken") {
+      this.#putBack(change);
+      return "woken";
+    }
+    this.#failure = new FencedError(this.#claim.session);
+    return "done";
+  }
+
+  async #drain(): Promise<void> {
+    for (;;) {
+      while (this.#delivery) await this.#delivery;
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#held.length === 0 && this.#taken.length === 0 && !this.#opens) return;
+      const change = this.#takeChange();
+      let outcome;
+      try {
+        outcome = await this.#insist(() => this.#store.append(this.#claim, change));
+      } catch (error) {
+        throw this.#fail(error);
+      }
+      if (outcome === "fenced") throw this.#fail(new FencedError(this.#claim.session));
+      this.#seq = change.seq + change.entries.length;
+    }
+  }
+
+  #takeChange(): Change {
+    const change: Change = {
+      seq: this.#seq,
+      entries: this.#held,
+      leaf: this.#leaf,
+      taken: this.#taken,
+      ...(this.#opens && { opens: this.#opens }),
+      ...(this.#progress && { progress: this.#progress }),
+    };
+    this.#held = [];
+    this.#taken = [];
+    this.#opens = undefined;
+    this.#progress = undefined;
+    return change;
+  }
+
+  #putBack({ entries, taken = [], opens, progress }: Change): void {
+    this.#held = [...entries, ...this.#held];
+    this.#taken = [...taken, ...this.#taken];
+    this.#opens ??= opens;
+    this.#progress ??= progress;
+  }
+
+  #fail(error: unknown): unknown {
+    this.#failure ??= error;
+    return this.#failure;
+  }
+
+  /** While the store is away the step waits: the claim is ours until another worker has it. */
+  async #insist<T>(commit: () => Promise<T>): Promise<T> {
+    for (let pause = MIN_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+      if (this.#signal.aborted) throw new FencedError(this.#claim.session);
+      try {
+        return await commit();
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+}
+
+const BESIDE: ReadonlySet<EntryRow["type"]> = new Set([
+  "result",
+  "begin",
+  "pending",
+  "decision",
+  "queue",
+]);
+
+function leafAfter({ id, type, parentId }: EntryRow, leaf: number | null): number | null {
+  if (type === "leaf") return parentId;
+  return BESIDE.has(type) ? leaf : id;
+}
+
+function withLast(change: Change, { type, ...rest }: EntryBody): Change {
+  const id = change.seq + change.entries.length + 1;
+  const row: EntryRow = {
+    ...{ id, parentId: change.leaf, type, timestamp: Date.now() },
+    data: JSON.stringify(rest),
+  };
+  return { ...change, entries: [...change.entries, row], leaf: leafAfter(row, change.leaf) };
+}

@@ -1,0 +1,355 @@
+import {
+  Agent,
+  type AgentEndEvent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentToolResult,
+  type ContinueOptions,
+  type Decision,
+  DEFAULT_MAX_TURNS,
+  type Limits,
+  listCalls,
+  type Middleware,
+} from "@gyre/agent";
+import { addUsage, type AnySchema, errorMessage, totalTokens, type Usage } from "@gyre/ai";
+import {
+  createJournal,
+  type Journal,
+  type Session,
+  type SessionContext,
+  type SessionSettings,
+} from "@gyre/sessions";
+import type { DurableAgentOptions } from "../agent.ts";
+import { isLive } from "../live.ts";
+import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../messages.ts";
+import type { Runs } from "../runs.ts";
+import type { Claim, InboxItem, RunRow } from "../store/store.ts";
+import type { RunLog } from "./run-log.ts";
+import { waitsForPerson } from "./waiting.ts";
+
+/** A sink waits for a store that is away; the run goes on when that is back. */
+const SINK_TIMEOUT_MS = 2_147_483_647;
+/** With room for the fields of its entry. */
+const MAX_RESULT_BYTES = MAX_ENTRY_BYTES - 65_536;
+
+interface WorkParts {
+  runs: Runs;
+  claim: Claim;
+  row: RunRow;
+  session: Session;
+  context: SessionContext;
+  options: DurableAgentOptions;
+  log: RunLog;
+  close: () => Promise<void>;
+  isDraining: () => boolean;
+}
+
+/** The agent of an activation, with what comes in and what goes out. */
+export class Work {
+  readonly agent: Agent;
+  readonly close: () => Promise<void>;
+  readonly #parts: WorkParts;
+  readonly #journal: Journal;
+  readonly #limits: Limits;
+  readonly #output: AnySchema | undefined;
+  /** Items whose last message is on its way into the transcript. */
+  readonly #deliveries = new WeakMap<AgentMessage, number>();
+  readonly #accepted = new Set<number>();
+  readonly #decisions: Record<string, Decision> = {};
+  #decisionItems: number[] = [];
+  /** Messages that answer calls which wait for a person. */
+  #replies: AgentMessage[] = [];
+  #abortion: { reason?: string } | undefined;
+  #isEnded = false;
+  #turns: number;
+  #usage: Usage;
+  #activeMs: number;
+  #startedAt = performance.now();
+
+  constructor(parts: WorkParts) {
+    const { row, session, context, options, log, claim } = parts;
+    this.#parts = parts;
+    this.close = parts.close;
+    this.#journal = createJournal(session, context);
+    this.#turns = row.turns;
+    this.#usage = JSON.parse(row.usage);
+    this.#activeMs = row.activeMs;
+    this.#limits = { ...options.limits, ...(row.limits !== undefined && JSON.parse(row.limits)) };
+    this.#output = row.output === undefined ? undefined : JSON.parse(row.output);
+    const isFirst = row.activations <= 1;
+    const { systemPrompt } = context.settings;
+    const { middleware = [], shouldStopAfterTurn, instructions, ...rest } = options;
+    const prompt = isFirst ? instructions : (systemPrompt ?? instructions);
+    const beforeEffects: Middleware = {
+      async tool({ tool }, next) {
+        // What a call was made of is stored before it can have an effect.
+        await log.flush();
+        return capResult(tool.name, await next());
+      },
+    };
+    this.agent = new Agent({
+      ...rest,
+      ...(prompt !== undefined && { instructions: prompt }),
+      messages: context.messages,
+      pending: context.pending,
+      ...(context.compaction && { compaction: context.compaction }),
+      unfinished: (id) => {
+        const known = context.unfinished(id);
+        return known === "not begun" ? "run" : known;
+      },
+      sessionId: claim.session,
+      sink: (event) => this.#take(event),
+      middleware: [...middleware, this.#journal.middleware, beforeEffects],
+      hookTimeoutMs: options.hookTimeoutMs ?? SINK_TIMEOUT_MS,
+      shouldStopAfterTurn: async (turn) =>
+        parts.isDraining() || ((await shouldStopAfterTurn?.(turn)) ?? false),
+    });
+    if (isFirst && !options.handoffs) void this.#saveSettings(context.settings, prompt);
+  }
+
+  /** Takes what was sent. */
+  accept(items: readonly InboxItem[]): void {
+    for (const item of items) {
+      const { id, run, kind, data, dueInMs } = item;
+      if (run !== this.#parts.row.id || dueInMs > 0 || this.#accepted.has(id)) continue;
+      if (kind === "abort") {
+        this.#abortion = JSON.parse(data);
+        this.#parts.log.take(id);
+        this.agent.abort();
+      } else if (kind === "decision") {
+        Object.assign(this.#decisions, JSON.parse(data));
+        this.#decisionItems.push(id);
+      } else if (kind === "steering" || kind === "followUp") {
+        if (!this.#acceptMessages(kind, id, JSON.parse(data))) continue;
+      } else continue;
+      this.#accepted.add(id);
+    }
+  }
+
+  /** False: the messages have to wait, for what a call waits for. */
+  #acceptMessages(kind: "steering" | "followUp", item: number, data: readonly string[]): boolean {
+    const { pending } = this.agent.state;
+    const isParked = !this.agent.isRunning && pending.length > 0;
+    if (isParked && !pending.every(waitsForPerson)) return false;
+    const messages = data.map(decodeMessage);
+    const last = messages.at(-1);
+    if (last) this.#deliveries.set(last, item);
+    if (isParked) this.#replies.push(...messages);
+    else
+      for (const message of messages) {
+        if (kind === "steering") this.agent.steer(message);
+        else this.agent.followUp(message);
+      }
+    return true;
+  }
+
+  /** Goes on as far as possible. Undefined: there was nothing to do. */
+  async proceed(isDraining: () => boolean): Promise<AgentEndEvent | undefined> {
+    const { agent } = this;
+    const { pending } = agent.state;
+    this.#isEnded = false;
+    if (this.#abortion) return this.#proceedAborted();
+    if (isDraining()) return undefined;
+    if (pending.length > 0) {
+      const decided = pending.flatMap(({ toolCall: { id } }) => {
+        const decision = this.#decisions[id];
+        delete this.#decisions[id];
+        return decision ? [[id, decision] as const] : [];
+      });
+      if (decided.length > 0) return this.#proceedDecided(Object.fromEntries(decided));
+      this.#parts.log.take(...this.#decisionItems.splice(0));
+      const replies = this.#replies.splice(0);
+      if (replies.length === 0) return undefined;
+      return this.#ask((options) => agent.prompt(replies, options));
+    }
+    if (this.#isOver() && !agent.hasQueuedMessages()) return undefined;
+    return this.#ask((options) => agent.continue(options));
+  }
+
+  async #proceedDecided(decisions: Readonly<Record<string, Decision>>): Promise<AgentEndEvent> {
+    const { log } = this.#parts;
+    await this.#journal.decide(decisions);
+    log.take(...this.#decisionItems.splice(0));
+    this.#count();
+    await log.flush();
+    return this.#ask((options) => this.agent.continue({ ...options, decisions }));
+  }
+
+  /** Answers all calls that are open, and asks no model. */
+  async #proceedAborted(): Promise<AgentEndEvent> {
+    const { agent } = this;
+    const reason = this.#abortion?.reason ?? "the run was aborted";
+    const decisions = Object.fromEntries(
+      agent.state.pending.map(({ toolCall: { id } }) => [id, { type: "deny", reason } as const]),
+    );
+    if (this.#isOver() && !agent.hasQueuedMessages()) return this.inferEnd();
+    const signal = AbortSignal.abort();
+    return this.#ask((options) => agent.continue({ ...options, decisions, signal }));
+  }
+
+  async #ask(
+    run: (options: ContinueOptions & { output: AnySchema }) => Promise<AgentEndEvent>,
+  ): Promise<AgentEndEvent> {
+    this.#startedAt = performance.now();
+    const limits = this.#readLeft();
+    if (!limits) return { ...this.inferEnd(), stop: "limit" };
+    const output = this.#output;
+    const end = await run({ limits, ...(output && { output }) } as ContinueOptions & {
+      output: AnySchema;
+    });
+    this.#activeMs += performance.now() - this.#startedAt;
+    this.#startedAt = performance.now();
+    // The agent has counted from the last activation on.
+    end.turns = this.#turns;
+    end.usage = this.#usage;
+    this.#isEnded = true;
+    this.#count();
+    return end;
+  }
+
+  /** What is left of the limits of the whole run; nothing where one is used up. */
+  #readLeft(): Limits | undefined {
+    const limits = this.#limits;
+    const { maxTurns = limits.maxIterations ?? this.#parts.options.maxIterations } = limits;
+    const left: Limits = { ...limits, maxTurns: (maxTurns ?? DEFAULT_MAX_TURNS) - this.#turns };
+    delete left.maxIterations;
+    const { maxDurationMs, maxCostUsd, maxTotalTokens } = limits;
+    if (maxDurationMs !== undefined) left.maxDurationMs = maxDurationMs - this.#activeMs;
+    if (maxCostUsd !== undefined) left.maxCostUsd = maxCostUsd - (this.#usage.cost?.total ?? 0);
+    if (maxTotalTokens !== undefined)
+      left.maxTotalTokens = maxTotalTokens - totalTokens(this.#usage);
+    return Object.values(left).every((value) => value === undefined || value > 0)
+      ? left
+      : undefined;
+  }
+
+  /** Whether something came meanwhile that the agent can go on with. */
+  hasMore(end: AgentEndEvent | undefined): boolean {
+    const { agent } = this;
+    const { pending } = agent.state;
+    if (this.#abortion) return end?.stop !== "aborted" && !!end && end.stop === "suspended";
+    if (!end) return false;
+    if (end.stop === "suspended") {
+      return (
+        this.#replies.length > 0 || pending.some(({ toolCall }) => toolCall.id in this.#decisions)
+      );
+    }
+    return end.stop === "done" && agent.hasQueuedMessages();
+  }
+
+  wasDrained(end: AgentEndEvent): boolean {
+    return end.stop === "stopped" && this.#parts.isDraining();
+  }
+
+  /** How the run has ended, where a worker died after its last message. */
+  inferEnd(): AgentEndEvent {
+    const { messages } = this.agent.state;
+    const last = messages.findLast((message) => message.role === "assistant");
+    const stop = this.#abortion ? "aborted" : last?.stopReason === "error" ? "error" : "done";
+    return {
+      ...{
+        type: "agent_end",
+        messages: [...messages],
+        stop,
+        turns: this.#turns,
+        usage: this.#usage,
+      },
+      ...{ undelivered: [], pending: [] },
+      ...(last && { finalMessage: last }),
+    };
+  }
+
+  /** The checked answer of a run with an output schema, as JSON. */
+  async readAnswer(end: AgentEndEvent): Promise<string | undefined> {
+    if (!this.#output || end.stop !== "done" || !("output" in end)) return undefined;
+    try {
+      return JSON.stringify(end.output);
+    } catch (error) {
+      end.errorMessage = errorMessage(error);
+      return undefined;
+    }
+  }
+
+  /** Whether the model has given its answer, and nothing is left to do. */
+  #isOver(): boolean {
+    const last = this.agent.state.messages.at(-1);
+    if (last?.role !== "assistant") return false;
+    return last.stopReason !== "pause" && listCalls(last).length === 0;
+  }
+
+  async #saveSettings(before: SessionSettings, systemPrompt = ""): Promise<void> {
+    const tools = this.agent.state.tools.map(({ name }) => name);
+    const isSame =
+      before.systemPrompt === systemPrompt &&
+      JSON.stringify(before.tools) === JSON.stringify(tools);
+    if (isSame) return;
+    try {
+      await this.#parts.session.append({ type: "settings", settings: { systemPrompt, tools } });
+    } catch {
+      // The next entry fails as well, and reports it.
+    }
+  }
+
+  #take(event: AgentEvent): void | Promise<void> {
+    const { log, runs, claim } = this.#parts;
+    switch (event.type) {
+      case "message_end":
+        return this.#takeMessage(event);
+      case "tool_execution_end":
+        if (event.result.usage) this.#usage = addUsage(this.#usage, event.result.usage);
+        this.#count();
+        return this.#write(event).then(() => log.flush());
+      case "compaction":
+        return this.#write(event).then(() => log.flush());
+      case "tool_execution_start":
+      case "agent_end":
+        return this.#write(event);
+      default:
+        if (isLive(event) && runs.live.isWatched(claim.session)) {
+          runs.live.publish(claim.session, { seq: log.seq, activation: claim.token, event });
+        }
+        return undefined;
+    }
+  }
+
+  async #takeMessage(event: Extract<AgentEvent, { type: "message_end" }>): Promise<void> {
+    const { log } = this.#parts;
+    const { message } = event;
+    const item = this.#deliveries.get(message);
+    if (item !== undefined) {
+      await log.deliver(item, () => this.#write(event));
+      return log.flush();
+    }
+    if (message.role === "assistant") {
+      this.#turns++;
+      this.#usage = addUsage(this.#usage, message.usage);
+      this.#count();
+      await this.#write(event);
+      // It is stored with what follows: the beginning of its first call, or the end.
+      log.flushSoon();
+      return undefined;
+    }
+    return this.#write(event);
+  }
+
+  async #write(event: AgentEvent): Promise<void> {
+    await this.#journal(event);
+  }
+
+  #count(): void {
+    const running = this.#isEnded ? 0 : performance.now() - this.#startedAt;
+    this.#parts.log.report({
+      turns: this.#turns,
+      usage: JSON.stringify(this.#usage),
+      activeMs: Math.round(this.#activeMs + running),
+    });
+  }
+}
+
+/** A result that the log can hold; one that is too large says so to the model. */
+function capResult(name: string, result: AgentToolResult): AgentToolResult {
+  const bytes = Buffer.byteLength(JSON.stringify(result) ?? "");
+  if (bytes < MAX_RESULT_BYTES) return result;
+  const text = explainSize(`The result of tool "${name}"`, bytes);
+  return { content: [{ type: "text", text }], isError: true, outcome: "error", reason: text };
+}

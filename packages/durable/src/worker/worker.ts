@@ -1,0 +1,330 @@
+import { randomUUID } from "node:crypto";
+import type { DurableAgent } from "../agent.ts";
+import { DurableError } from "../errors.ts";
+import type { Runs } from "../runs.ts";
+import type { AgentVersion, Claim, Store } from "../store/store.ts";
+import { Activation, type ActivationOutcome } from "./activation.ts";
+
+export interface WorkerOptions {
+  /** The agents whose runs it works on. */
+  agents: readonly DurableAgent[];
+  /** Runs at once. Default 50. */
+  concurrency?: number;
+  /** What this machine can do: runs of these pools are claimed. Default [""]. */
+  pools?: readonly string[];
+  /** How long others wait for a worker that gives no sign of life. Default 2,000. */
+  leaseMs?: number;
+  /** Workers in a row that may die with a run before it is claimed alone, and then set aside. Default 3. */
+  maxDeaths?: number;
+  /** Receives errors that no caller waits for. Default: that of the runs. */
+  onError?: (error: unknown, where: string) => void;
+}
+
+/** What a worker has done since it was started. */
+export interface WorkerStats {
+  /** Runs that it works on. */
+  readonly live: number;
+  readonly claims: number;
+  readonly ended: number;
+  readonly parked: number;
+  /** Activations that another worker has taken over. */
+  readonly lost: number;
+  /** Sessions that it has taken from dead workers. */
+  readonly swept: number;
+}
+
+const DEFAULT_CONCURRENCY = 50;
+const DEFAULT_LEASE_MS = 2_000;
+const DEFAULT_DRAIN_MS = 10_000;
+const DEFAULT_MAX_DEATHS = 3;
+/** Sessions that are claimed in one transaction. */
+const CLAIMED_AT_ONCE = 20;
+/** Hints may be lost: ready sessions and inboxes are looked at this often in any case. */
+const LOOK_EVERY_MS = 1_000;
+const BEATS_IN_A_LEASE = 4;
+const SWEEPS_IN_A_LEASE = 8;
+
+/**
+ * Works on runs: claims those that are ready, and goes on with those of workers that died. Any
+ * number of workers, in any number of processes, may share a store.
+ */
+export class Worker {
+  readonly #runs: Runs;
+  readonly #store: Store;
+  readonly #agents: ReadonlyMap<string, DurableAgent>;
+  readonly #pools: readonly string[];
+  readonly #concurrency: number;
+  readonly #leaseMs: number;
+  readonly #maxDeaths: number;
+  readonly #onError: WorkerOptions["onError"];
+  readonly #activations = new Map<string, Activation>();
+  /** Versions of runs that an agent does not accept, by the agent's name. */
+  readonly #refused = new Map<string, Set<string>>();
+  readonly #stats = { claims: 0, ended: 0, parked: 0, lost: 0, swept: 0 };
+  #id = randomUUID();
+  #state: "new" | "working" | "draining" | "stopped" = "new";
+  #timers: NodeJS.Timeout[] = [];
+  #unlisten: () => void = () => {};
+  /** Since when every heartbeat has reached the store. */
+  #steadySince = Infinity;
+  #claiming: Promise<void> | undefined;
+  #shouldClaim = false;
+  #nextClaim: NodeJS.Timeout | undefined;
+  #beating: Promise<void> | undefined;
+  #sweeping: Promise<void> | undefined;
+  #looking: Promise<void> | undefined;
+  #shouldLook = false;
+
+  constructor(runs: Runs, options: WorkerOptions) {
+    this.#runs = runs;
+    this.#store = runs.store;
+    this.#agents = new Map(options.agents.map((agent) => [agent.name, agent]));
+    if (this.#agents.size < options.agents.length) {
+      throw new DurableError("invalid", "Two agents of a worker have the same name.");
+    }
+    this.#pools = options.pools ?? [""];
+    this.#concurrency = options.concurrency ?? DEFAULT_CONCURRENCY;
+    this.#leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+    this.#maxDeaths = options.maxDeaths ?? DEFAULT_MAX_DEATHS;
+    this.#onError = options.onError;
+  }
+
+  /** What the store calls it. Another one after the store has taken it for dead. */
+  get id(): string {
+    return this.#id;
+  }
+
+  get stats(): WorkerStats {
+    return { live: this.#activations.size, ...this.#stats };
+  }
+
+  /** Begins to work, and returns. */
+  async start(): Promise<void> {
+    if (this.#state !== "new") {
+      throw new DurableError("invalid", "A worker is started once: make another one.");
+    }
+    this.#state = "working";
+    await this.#register();
+    this.#unlisten = this.#store.listen("work", ({ session }) => {
+      this.#claimSoon();
+      if (session === undefined) this.#lookSoon();
+      else this.#activations.get(session)?.look();
+    });
+    this.#every(this.#leaseMs / BEATS_IN_A_LEASE, () => this.#beat());
+    this.#every(this.#leaseMs / SWEEPS_IN_A_LEASE, () => this.#sweep());
+    this.#every(LOOK_EVERY_MS, () => {
+      if (this.#activations.size > 0) this.#lookSoon();
+    });
+    this.#claimSoon();
+  }
+
+  /**
+   * Claims nothing more. Turns that go on come to their end within `drainMs`, 10,000 by default;
+   * other workers continue at once. After that time calls that still run are cut off.
+   */
+  async stop({ drainMs = DEFAULT_DRAIN_MS }: { drainMs?: number } = {}): Promise<void> {
+    if (this.#state !== "working") return;
+    this.#state = "draining";
+    clearTimeout(this.#nextClaim);
+    await this.#claiming;
+    for (const activation of this.#activations.values()) activation.drain();
+    await this.#waitForIdle(drainMs);
+    this.#state = "stopped";
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#unlisten();
+    for (const activation of this.#activations.values()) activation.lose();
+    await Promise.all([this.#beating, this.#sweeping, this.#looking]);
+    await this.#store.unregister(this.#id);
+  }
+
+  #every(ms: number, act: () => void): void {
+    const timer = setInterval(act, ms);
+    this.#timers.push(timer);
+  }
+
+  async #register(): Promise<void> {
+    const agents = [...this.#agents.values()].map(({ name, version }): AgentVersion => {
+      const refuses = [...(this.#refused.get(name) ?? [])];
+      return { name, version, ...(refuses.length > 0 && { refuses }) };
+    });
+    const { pools, leaseMs } = { pools: this.#pools, leaseMs: this.#leaseMs };
+    await this.#store.register({ id: this.#id, agents, pools, leaseMs });
+    this.#steadySince = Math.min(this.#steadySince, performance.now());
+  }
+
+  #beat(): void {
+    if (this.#beating) {
+      // The store takes too long to answer: what it says of others does not count.
+      this.#steadySince = Infinity;
+      return;
+    }
+    this.#beating = this.#sendBeat()
+      .catch((error: unknown) => {
+        this.#steadySince = Infinity;
+        this.#report(error, "heartbeat");
+      })
+      .finally(() => (this.#beating = undefined));
+  }
+
+  async #sendBeat(): Promise<void> {
+    const sentAt = performance.now();
+    const isAlive = await this.#store.heartbeat(this.#id, this.#leaseMs, this.#activations.size);
+    if (!isAlive) return this.#beBornAgain();
+    const isLate = performance.now() - sentAt > this.#leaseMs / BEATS_IN_A_LEASE;
+    if (isLate) this.#steadySince = Infinity;
+    else if (this.#steadySince === Infinity) this.#steadySince = performance.now();
+  }
+
+  /** The store has taken it for dead: its sessions are others'. */
+  async #beBornAgain(): Promise<void> {
+    if (this.#state === "stopped") return;
+    for (const activation of this.#activations.values()) activation.lose();
+    this.#id = randomUUID();
+    this.#steadySince = Infinity;
+    await this.#register();
+    this.#claimSoon();
+  }
+
+  #sweep(): void {
+    this.#sweeping ??= this.#sweepOnce()
+      .catch((error: unknown) => this.#report(error, "sweep"))
+      .finally(() => (this.#sweeping = undefined));
+  }
+
+  /** After an outage all leases are over at once: a worker judges others after a lease of its own. */
+  async #sweepOnce(): Promise<void> {
+    const expired = performance.now() - this.#steadySince > this.#leaseMs;
+    const swept = await this.#store.sweep({ expired, maxDeaths: this.#maxDeaths });
+    this.#stats.swept += swept.length;
+    if (swept.length > 0) this.#claimSoon();
+  }
+
+  #claimSoon(): void {
+    if (this.#state !== "working") return;
+    this.#shouldClaim = true;
+    this.#claiming ??= this.#claimAll()
+      .catch((error: unknown) => {
+        this.#report(error, "claim");
+        this.#claimIn(LOOK_EVERY_MS);
+      })
+      .finally(() => (this.#claiming = undefined));
+  }
+
+  #claimIn(ms: number): void {
+    clearTimeout(this.#nextClaim);
+    if (this.#state !== "working") return;
+    this.#nextClaim = setTimeout(() => this.#claimSoon(), ms);
+  }
+
+  async #claimAll(): Promise<void> {
+    // Hints of one turn of the event loop are answered by one claim.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#shouldClaim && this.#state === "working") {
+      this.#shouldClaim = false;
+      const free = this.#countFree();
+      if (free < 1) return;
+      const limit = Math.min(free, CLAIMED_AT_ONCE);
+      const {
+        claims,
+        isAlive,
+        nextInMs = LOOK_EVERY_MS,
+      } = await this.#store.claim({
+        ...{ worker: this.#id, agents: [...this.#agents.keys()], pools: this.#pools, limit },
+        refused: [...this.#refused].flatMap(([agent, versions]) =>
+          [...versions].map((version) => ({ agent, version })),
+        ),
+        ...{ maxDeaths: this.#maxDeaths, alone: this.#activations.size === 0 },
+      });
+      if (!isAlive) return this.#beBornAgain();
+      for (const claim of claims) this.#activate(claim);
+      if (claims.length > 0) this.#shouldClaim = true;
+      else this.#claimIn(Math.min(nextInMs, LOOK_EVERY_MS));
+    }
+  }
+
+  #countFree(): number {
+    // A run that has ended its workers has this one to itself.
+    const isAlone = [...this.#activations.values()].some(
+      ({ claim }) => claim.deaths >= this.#maxDeaths,
+    );
+    return isAlone ? 0 : this.#concurrency - this.#activations.size;
+  }
+
+  #activate(claim: Claim): void {
+    const { session, agent: name, version } = claim;
+    const agent = this.#agents.get(name);
+    this.#stats.claims++;
+    if (!agent || (version !== "" && agent.accepts?.(version) === false)) {
+      void this.#refuse(claim);
+      return;
+    }
+    const activation = new Activation(this.#runs, claim, agent);
+    this.#activations.set(session, activation);
+    void activation.work().then((outcome) => {
+      if (this.#activations.get(session) === activation) this.#activations.delete(session);
+      this.#count(outcome);
+      this.#claimSoon();
+      this.#onIdle();
+    });
+  }
+
+  #count(outcome: ActivationOutcome): void {
+    if (outcome === "ended") this.#stats.ended++;
+    else if (outcome === "lost") this.#stats.lost++;
+    else this.#stats.parked++;
+  }
+
+  /** Leaves a run to a worker of another version. */
+  async #refuse(claim: Claim): Promise<void> {
+    const { agent, version, seq, leaf } = claim;
+    const versions = this.#refused.get(agent) ?? new Set();
+    this.#refused.set(agent, versions.add(version));
+    try {
+      await this.#store.finish(claim, { seq, leaf, entries: [] }, { status: "ready" });
+      await this.#register();
+    } catch (error) {
+      this.#report(error, "claim");
+    }
+  }
+
+  /** Looks which of its sessions were woken. */
+  #lookSoon(): void {
+    this.#shouldLook = true;
+    this.#looking ??= this.#look()
+      .catch((error: unknown) => this.#report(error, "inbox"))
+      .finally(() => (this.#looking = undefined));
+  }
+
+  async #look(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#shouldLook && this.#activations.size > 0) {
+      this.#shouldLook = false;
+      const wakes = await this.#store.readWakes(this.#id);
+      for (const [session, activation] of this.#activations) {
+        const count = wakes.get(session);
+        if (count !== undefined && count > activation.seen) activation.look();
+      }
+    }
+  }
+
+  #onIdle: () => void = () => {};
+
+  /** Settles when nothing is worked on, or after `ms`. */
+  async #waitForIdle(ms: number): Promise<void> {
+    if (this.#activations.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#onIdle = () => {
+        if (this.#activations.size > 0) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#onIdle = () => {};
+  }
+
+  #report(error: unknown, where: string): void {
+    if (this.#onError) this.#onError(error, where);
+    else this.#runs.report(error, where);
+  }
+}
