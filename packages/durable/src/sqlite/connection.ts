@@ -1,4 +1,4 @@
-import { DurableError } from "../errors.ts";
+import { DurableError } from "../contract/errors.ts";
 import { type Driver, explainError, isBusy, type SqlValue, type Statement } from "./driver.ts";
 
 /** How long others may keep the file to themselves before a caller gets an error. */

@@ -1,6 +1,5 @@
-/// <reference path="./libsql.d.ts" />
 import { errorMessage, isRecord, toRecord } from "@gyre/ai";
-import { DurableError } from "../errors.ts";
+import { DurableError } from "../contract/errors.ts";
 
 export type SqlValue = string | number | null;
 

@@ -6,7 +6,7 @@ import type {
   RunRowFilter,
   RunStatus,
   StoredEntry,
-} from "../store/store.ts";
+} from "../contract/store.ts";
 import type { SqlValue } from "./driver.ts";
 
 export interface SessionRecord {

@@ -1,4 +1,4 @@
-import { DurableError } from "../errors.ts";
+import { DurableError } from "../contract/errors.ts";
 import type { Driver } from "./driver.ts";
 
 /** The version of the tables that this version of the package writes. */

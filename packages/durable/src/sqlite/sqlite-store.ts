@@ -30,7 +30,7 @@ import type {
   SweptSession,
   TenantRow,
   WorkerRow,
-} from "../store/store.ts";
+} from "../contract/store.ts";
 import { Bell } from "./bell.ts";
 import { Connection } from "./connection.ts";
 import { type DriverName, explainError, openDriver } from "./driver.ts";
@@ -180,8 +180,8 @@ export class SqliteStore implements Store {
       "select max_ready from gyre_tenant where id = ?",
       tenant,
     );
-    if (limits?.max_ready == null) return false;
-    return this.#count(tenant, "ready") >= limits.max_ready;
+    const most = limits?.max_ready ?? Infinity;
+    return most < Infinity && this.#count(tenant, "ready") >= most;
   }
 
   #count(tenant: string, status: "ready" | "running"): number {

@@ -2,11 +2,11 @@ import type { AgentEndEvent } from "@gyre/agent";
 import { SinkError } from "@gyre/agent";
 import { errorMessage } from "@gyre/ai";
 import { type EntryBody, openEntryLog, type Session, SESSION_VERSION } from "@gyre/sessions";
-import type { DurableAgent, OpenRun } from "../agent.ts";
-import { decodeMessage } from "../messages.ts";
-import { END_KIND, type StoredEnd } from "../read-log.ts";
-import type { Runs } from "../runs.ts";
-import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../store/store.ts";
+import type { DurableAgent, OpenRun } from "../contract/agent.ts";
+import { decodeMessage } from "../contract/messages.ts";
+import { END_KIND, type StoredEnd } from "../runs/read-log.ts";
+import type { Runs } from "../runs/runs.ts";
+import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
 import { Work } from "./work.ts";
@@ -27,7 +27,8 @@ export class Activation {
   #seen = 0;
   /** The inbox is not looked at while the session is parked: what comes wakes it. */
   #isParking = true;
-  #looking: Promise<void> | undefined;
+  #isLooking = false;
+  #shouldLook = false;
   #isDraining = false;
   #work: Work | undefined;
 
@@ -58,8 +59,13 @@ export class Activation {
 
   /** Looks at the inbox: something was sent. */
   look(): void {
-    if (this.#isParking) return;
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    this.#shouldLook = true;
+    if (this.#isParking || this.#isLooking) return;
+    this.#isLooking = true;
+    this.#look()
+      // The worker looks again after a while.
+      .catch((error: unknown) => this.#runs.report(error, "inbox"))
+      .finally(() => (this.#isLooking = false));
   }
 
   /** Ends after the turn that goes on, so that another worker can continue. */
@@ -74,10 +80,13 @@ export class Activation {
   }
 
   async #look(): Promise<void> {
-    const inbox = await this.#readInbox();
-    if (this.#isParking) return;
-    this.#seen = inbox.wakes;
-    this.#work?.accept(inbox.items);
+    while (this.#shouldLook) {
+      this.#shouldLook = false;
+      const inbox = await this.#readInbox();
+      if (this.#isParking) return;
+      this.#seen = inbox.wakes;
+      this.#work?.accept(inbox.items);
+    }
   }
 
   #readInbox(): Promise<Inbox> {

@@ -1,7 +1,7 @@
 import type { EntryBody, EntryInfo, EntryLog, EntryRow } from "@gyre/sessions";
-import { DurableError, isUnavailable } from "../errors.ts";
-import { assertFits } from "../messages.ts";
-import type { Change, Claim, Finish, RunProgress, Store } from "../store/store.ts";
+import { DurableError, isUnavailable } from "../contract/errors.ts";
+import { assertFits } from "../contract/messages.ts";
+import type { Change, Claim, Finish, RunProgress, Store } from "../contract/store.ts";
 
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;

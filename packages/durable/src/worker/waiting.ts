@@ -5,10 +5,10 @@ import {
   lastText,
   type PendingCall,
 } from "@gyre/agent";
-import { toNewRun } from "../runs.ts";
-import type { Finish, NewRun, RunEnd, RunRow, Timer } from "../store/store.ts";
+import { toNewRun } from "../runs/runs.ts";
+import type { Finish, NewRun, RunEnd, RunRow, Timer } from "../contract/store.ts";
 import { readWait, type Wait } from "../tools/wait.ts";
-import type { WaitingCall } from "../types.ts";
+import type { WaitingCall } from "../contract/types.ts";
 
 /** How deep runs may work for runs. */
 const MAX_DEPTH = 8;

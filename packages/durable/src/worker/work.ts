@@ -19,11 +19,11 @@ import {
   type SessionContext,
   type SessionSettings,
 } from "@gyre/sessions";
-import type { DurableAgentOptions } from "../agent.ts";
-import { isLive } from "../live.ts";
-import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../messages.ts";
-import type { Runs } from "../runs.ts";
-import type { Claim, InboxItem, RunRow } from "../store/store.ts";
+import type { DurableAgentOptions } from "../contract/agent.ts";
+import { isLive } from "../runs/live.ts";
+import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
+import type { Runs } from "../runs/runs.ts";
+import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
 import type { RunLog } from "./run-log.ts";
 import { waitsForPerson } from "./waiting.ts";
 

@@ -1,8 +1,8 @@
 import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it } from "vitest";
-import { defineAgent } from "../agent.ts";
-import { openRuns } from "../open.ts";
+import { defineAgent } from "../contract/agent.ts";
+import { openRuns } from "../runs/open.ts";
 import { Worker } from "./worker.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { DurableAgent } from "../agent.ts";
-import { DurableError } from "../errors.ts";
-import type { Runs } from "../runs.ts";
-import type { AgentVersion, Claim, Store } from "../store/store.ts";
+import type { DurableAgent } from "../contract/agent.ts";
+import { DurableError } from "../contract/errors.ts";
+import type { Runs } from "../runs/runs.ts";
+import type { AgentVersion, Claim, Store } from "../contract/store.ts";
 import { Activation, type ActivationOutcome } from "./activation.ts";
 
 export interface WorkerOptions {

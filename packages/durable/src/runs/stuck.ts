@@ -1,4 +1,4 @@
-import type { RunRow, WorkerRow } from "./store/store.ts";
+import type { RunRow, WorkerRow } from "../contract/store.ts";
 
 /** Why no worker will claim a run as things are, and what to do; nothing where one will. */
 export function explainStuck(run: RunRow, workers: readonly WorkerRow[]): string | undefined {

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
-import { DurableError } from "./errors.ts";
+import { DurableError } from "../contract/errors.ts";
 import { Runs } from "./runs.ts";
-import type { Store } from "./store/store.ts";
-import type { StoreOptions } from "./types.ts";
+import type { Store } from "../contract/store.ts";
+import type { StoreOptions } from "../contract/types.ts";
 
 /**
  * Opens the runs of a file, "file:./runs.db", or of a database, "postgres://user@host/name". The
@@ -16,7 +16,7 @@ export async function openRuns(url: string, options: StoreOptions = {}): Promise
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const [, scheme] = /^([a-z]+):/.exec(url) ?? [];
   if (scheme === "file") {
-    const { SqliteStore } = await import("./sqlite/sqlite-store.ts");
+    const { SqliteStore } = await import("../sqlite/sqlite-store.ts");
     return SqliteStore.open(parseFileUrl(url), options);
   }
   throw new DurableError(

@@ -1,7 +1,7 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import { isRecord } from "@gyre/ai";
 import { type Entry, type EntryLogSession, openEntryLog, SESSION_VERSION } from "@gyre/sessions";
-import type { RunRow, Store, StoredEntry } from "./store/store.ts";
+import type { RunRow, Store, StoredEntry } from "../contract/store.ts";
 
 /** Entries that are read at once. */
 export const READ_AT_ONCE = 500;

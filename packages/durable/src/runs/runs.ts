@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { PromptInput } from "@gyre/agent";
-import { DurableError } from "./errors.ts";
+import { DurableError } from "../contract/errors.ts";
 import { LiveHub } from "./live.ts";
-import { encodeMessages } from "./messages.ts";
+import { encodeMessages } from "../contract/messages.ts";
 import { RunHandle } from "./run.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
-import type { NewRun, RunRowFilter, Store } from "./store/store.ts";
+import type { NewRun, RunRowFilter, Store } from "../contract/store.ts";
 import type {
   Retention,
   Run,
@@ -16,7 +16,7 @@ import type {
   StoreOptions,
   TenantLimits,
   WorkerInfo,
-} from "./types.ts";
+} from "../contract/types.ts";
 
 const DEFAULT_PAGE = 100;
 /** Runs that are deleted in one transaction. */

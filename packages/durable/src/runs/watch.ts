@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { DurableError } from "./errors.ts";
+import { DurableError } from "../contract/errors.ts";
 import { EntryDecoder, READ_AT_ONCE, readEnd, toEvent } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
-import type { RunRow } from "./store/store.ts";
-import type { RunEvent, WatchOptions } from "./types.ts";
+import type { RunRow } from "../contract/store.ts";
+import type { RunEvent, WatchOptions } from "../contract/types.ts";
 
 /** Hints may be lost: the log is looked at this often in any case. */
 const LOOK_EVERY_MS = 500;

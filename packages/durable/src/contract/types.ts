@@ -8,9 +8,9 @@ import type {
   PromptInput,
 } from "@gyre/agent";
 import type { JsonSchema, Usage } from "@gyre/ai";
-import type { RunStatus, WorkerRow } from "./store/store.ts";
+import type { RunStatus, WorkerRow } from "./store.ts";
 
-export type { RunStatus } from "./store/store.ts";
+export type { RunStatus } from "./store.ts";
 
 /** How runs are opened. */
 export interface StoreOptions {

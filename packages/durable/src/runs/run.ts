@@ -9,11 +9,11 @@ import {
   RunFailedError,
 } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
-import { DurableError } from "./errors.ts";
-import { encodeMessages } from "./messages.ts";
+import { DurableError } from "../contract/errors.ts";
+import { encodeMessages } from "../contract/messages.ts";
 import { readRunMessages } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
-import type { ItemKind, RunRow } from "./store/store.ts";
+import type { ItemKind, RunRow } from "../contract/store.ts";
 import { explainStuck } from "./stuck.ts";
 import { toInfo } from "./summary.ts";
 import type {
@@ -24,7 +24,7 @@ import type {
   RunResult,
   WaitingCall,
   WatchOptions,
-} from "./types.ts";
+} from "../contract/types.ts";
 import { watchRun } from "./watch.ts";
 
 /** A run by its id. It holds nothing: every method asks the store. */

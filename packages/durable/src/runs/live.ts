@@ -1,5 +1,5 @@
 import type { AgentEvent } from "@gyre/agent";
-import type { RunEvent } from "./types.ts";
+import type { RunEvent } from "../contract/types.ts";
 
 type LiveListener = (event: RunEvent) => void;
 

@@ -1,6 +1,6 @@
 import type { AgentStop } from "@gyre/agent";
-import type { RunRow, WorkerRow } from "./store/store.ts";
-import type { RunInfo, RunSummary, WorkerInfo } from "./types.ts";
+import type { RunRow, WorkerRow } from "../contract/store.ts";
+import type { RunInfo, RunSummary, WorkerInfo } from "../contract/types.ts";
 
 export function toSummary(row: RunRow): RunSummary {
   const { id, session, agent, tenant, pool, status, stop, error, turns, usage } = row;
