@@ -76,6 +76,16 @@ const HOSTS: Readonly<Record<string, Omit<ScriptedHostOptions, "script">>> = {
     },
   },
   pending: { tools: [createTestTool("asks")] },
+  edited: {
+    tools: [
+      {
+        name: "asks",
+        description: "Sends it.",
+        parameters: { type: "object", properties: { to: { type: "string" } }, required: ["to"] },
+        execute: ({ to }) => `Sent to ${String(to)}.`,
+      },
+    ],
+  },
   elsewhere: {
     onOpen: () => {
       throw new ProtocolError("session_busy", "Another process has it open.");
@@ -93,6 +103,7 @@ async function serve(fence: Fence): Promise<ServedWorld> {
       const isAnswered = messages.at(-1)?.role === "toolResult";
       if (question === "How warm is it?" && !isAnswered) return call("thermometer", { at: "pot" });
       if (question === "May I?" && !isAnswered) return call("asks", {});
+      if (question === "Send it." && !isAnswered) return call("asks", { to: "all" });
       if (question === "Does it break off?" && asked++ === 0) return ["Ye", cutOff()];
       return ANSWERS[question] ?? "80 degrees.";
     },
@@ -375,6 +386,7 @@ describe("the examples of docs/protocol.md are what a server says", () => {
     "permission",
     "waiting",
     "pending",
+    "edited",
     "closed",
     "elsewhere",
     "full",
@@ -395,7 +407,7 @@ describe("the examples of docs/protocol.md are what a server says", () => {
   });
 
   it("and all of them are played", () => {
-    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(24);
+    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(25);
   });
 });
 

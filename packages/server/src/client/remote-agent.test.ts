@@ -303,6 +303,37 @@ describe("the methods of an agent", () => {
     ]);
   });
 
+  it("approve with args: the call runs with them, validated, and the result says so", async () => {
+    const ran: unknown[] = [];
+    const asks = createTestTool("asks", (args) => `Ran ${ran.push(args)}.`);
+    asks.parameters = {
+      type: "object",
+      properties: { path: { type: "string" } },
+      required: ["path"],
+    };
+    const script = [
+      [call("asks", { path: "all" }, "c1"), call("asks", { path: "all" }, "c2")],
+      "Done",
+    ];
+    const { client, host } = createRemoteWorld({ script, tools: [asks] });
+    const agent = await RemoteAgent.create(client().client);
+    await agent.prompt("Go");
+    const end = await agent.continue({
+      decisions: {
+        c1: { type: "approve", args: { path: "one" } },
+        c2: { type: "approve", args: { path: ["two"] } },
+      },
+    });
+    expect(ran).toEqual([{ path: "one" }]);
+    expect(end.messages.filter(({ role }) => role === "toolResult")).toMatchObject([
+      { content: [{ text: expect.stringContaining('{"path":"one"}') }, { text: "Ran 1." }] },
+      { isError: true, content: [{}, { text: expect.stringContaining("/path: expected string") }] },
+    ]);
+    const [, answer] = agent.state.messages;
+    expect(answer).toMatchObject({ content: [{ arguments: { path: "all" } }, {}] });
+    expect(readState(agent.state)).toEqual(readState(host.agents[0]?.state ?? agent.state));
+  });
+
   it("a prompt that a host does without a run settles", async () => {
     const { client } = createRemoteWorld({ session: { prompt: () => Promise.resolve() } });
     const agent = await RemoteAgent.create(client().client);

@@ -72,6 +72,31 @@ describe("gyre rpc", () => {
     expect(await driver.code).toBe(EXIT.done);
   });
 
+  it("asks again about arguments that a person has changed, and runs these", async () => {
+    play([
+      { say: [{ call: "shell", arguments: { command: "echo yes" }, id: "c1" }] },
+      { say: "Done." },
+    ]);
+    const driver = drive();
+    const id = await driver.create();
+    await driver.run("Say yes", id);
+    const approve = async (decision: object): Promise<Record<string, unknown>> => {
+      const from = driver.frames.length;
+      const args = { command: "echo maybe" };
+      const decisions = { c1: { type: "approve", args, ...decision } };
+      expect((await driver.ask("approve", { decisions }, id)).type).toBe("ack");
+      return (await driver.next(({ type }) => type === "agent_end", from)).payload;
+    };
+    const asked = await approve({});
+    expect(asked).toMatchObject({ pending: [{ access: { targets: ["echo maybe"] } }] });
+    const [{ fingerprint }] = asked["pending"] as [{ fingerprint: string }];
+    expect(await approve({ fingerprint })).toMatchObject({ stop: "done" });
+    const result = driver.frames.findLast(({ type }) => type === "tool_execution_end");
+    expect(JSON.stringify(result?.payload)).toContain("maybe");
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+  });
+
   it("end of stdin: what runs is aborted and written down, exit 0", async () => {
     play([{ silent: true }]);
     const driver = drive();
