@@ -40,7 +40,7 @@ export { maxResultTokens } from "./context/long-results.ts";
 export * from "./context/summarize-with.ts";
 export { SinkError } from "./run/emitter.ts";
 export { DEFAULT_FALLBACK_ON } from "./run/fallbacks.ts";
-export type { AgentEventOf, PendingCallOf } from "./contract/by-tool.ts";
+export type { AgentEventOf, DecisionOf, PendingCallOf } from "./contract/by-tool.ts";
 export * from "./contract/compaction.ts";
 export { defaultConvertToLlm, listCalls, isLlmMessage, withResult } from "./transcript/history.ts";
 export {
@@ -70,6 +70,7 @@ export {
   Suspend,
   type SuspendQuestion,
   type ToolInvocation,
+  type ToolInvocationOf,
   type WithheldCall,
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";

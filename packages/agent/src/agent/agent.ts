@@ -323,10 +323,10 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
 
   /** `continue()` as an iterable; with `output`, the answer is typed and validated. */
   continueRun(
-    options?: ContinueOptions,
+    options?: ContinueOptions<Tool>,
   ): AgentRun<undefined, AgentEventOf<Tool>, PendingCallOf<Tool>>;
   continueRun<const S extends AnySchema>(
-    options: ContinueOptions & { output: S },
+    options: ContinueOptions<Tool> & { output: S },
   ): AgentRun<InferArguments<S>, AgentEventOf<Tool>, PendingCallOf<Tool>>;
   continueRun(options: ContinueOptions & { output?: AnySchema } = {}): unknown {
     return this.#iterate(this.#continueLaunch(options));
@@ -336,9 +336,9 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
    * Continues from the transcript as it is. Calls without a result are answered first: by the
    * decisions on pending calls (R27), a recorded result, or an error (R19).
    */
-  continue(options?: ContinueOptions): Promise<AgentEnd<undefined, PendingCallOf<Tool>>>;
+  continue(options?: ContinueOptions<Tool>): Promise<AgentEnd<undefined, PendingCallOf<Tool>>>;
   continue<const S extends AnySchema>(
-    options: ContinueOptions & { output: S },
+    options: ContinueOptions<Tool> & { output: S },
   ): Promise<AgentEnd<InferArguments<S>, PendingCallOf<Tool>>>;
   async continue(options: ContinueOptions & { output?: AnySchema } = {}): Promise<unknown> {
     return this.#launch(this.#continueLaunch(options));

@@ -8,13 +8,13 @@ import {
   type ThinkingLevel,
   type UserContent,
 } from "@gyre/ai";
+import type { DecisionOf } from "../contract/by-tool.ts";
 import type { Compaction } from "../contract/compaction.ts";
 import type {
   AgentEvent,
   AgentLoopConfig,
   AgentSink,
   AgentTool,
-  Decision,
   Limits,
   PendingCall,
   QueueMode,
@@ -148,9 +148,9 @@ export interface PromptOptions extends RunOverrides {
   signal?: AbortSignal;
 }
 
-export interface ContinueOptions extends RunOverrides {
+export interface ContinueOptions<Tool extends AgentTool = AgentTool> extends RunOverrides {
   /** A person's answers to pending calls, by call id. The rest stays pending. */
-  decisions?: Readonly<Record<string, Decision>>;
+  decisions?: Readonly<Record<string, DecisionOf<Tool>>>;
   /** Aborts the run, as `abort()` does: it ends soon and keeps what arrived (R21). */
   signal?: AbortSignal;
 }

@@ -7,6 +7,9 @@ import {
   type AgentEvent,
   type AgentState,
   type AgentTool,
+  approval,
+  type Decision,
+  type DecisionOf,
   defineTool,
   type PendingCall,
 } from "../index.ts";
@@ -108,6 +111,74 @@ describe("an agent knows the types of its tools", () => {
     const last = await agent.continue({ decisions: { p1: { type: "approve" } } });
     expect(last.text).toBe("Done.");
     expect((await make().run("Go").result()).pending[0]?.toolCall.name).toBe("pay");
+  });
+
+  it("in the questions of approval(), where it is given the tools", async () => {
+    const asked: unknown[] = [];
+    const script = scriptedModel([
+      call("weather", { city: "Bern" }),
+      call("pay", { amount: "5" }),
+      call("note", { text: "Hi" }),
+      "Done.",
+    ]);
+    const tools = [weather, { ...pay, needsApproval: false }, note];
+    const ask = approval([weather, pay], (question) => {
+      expectTypeOf(question.toolName).toEqualTypeOf<"weather" | "pay">();
+      if (question.toolName === "pay") {
+        expectTypeOf(question.args).toEqualTypeOf<{ amount: number }>();
+        expectTypeOf(question.tool).toEqualTypeOf<typeof pay>();
+        asked.push(question.args.amount);
+        // @ts-expect-error The tool has no such argument.
+        void question.args.city;
+        return { deny: "too much" };
+      }
+      expectTypeOf(question.args).toEqualTypeOf<{ city: string }>();
+      asked.push(question.args.city);
+      // @ts-expect-error There is no such tool in the list.
+      if (question.toolName === "note") throw new Error("Only those of the list are asked about.");
+      return "allow";
+    });
+    const { model } = script;
+    const end = await new Agent({ model, protocol: script, tools, middleware: [ask] }).prompt("Go");
+    expect(asked).toEqual(["Bern", 5]);
+    const results = end.messages.filter(({ role }) => role === "toolResult");
+    expect(results).toMatchObject([
+      { toolName: "weather", isError: false },
+      { toolName: "pay", isError: true, outcome: "denied" },
+      { toolName: "note", isError: false },
+    ]);
+    approval((question) => {
+      expectTypeOf(question.toolName).toEqualTypeOf<string>();
+      expectTypeOf(question.args).toEqualTypeOf<Record<string, unknown>>();
+      return "suspend";
+    });
+  });
+
+  it("in needsApproval", () => {
+    defineTool({
+      ...weather,
+      name: "rain",
+      needsApproval: (args) => {
+        expectTypeOf(args).toEqualTypeOf<{ city: string }>();
+        return args.city === "Bern";
+      },
+    });
+  });
+
+  it("R27: in decisions, which may have the arguments of any of them", async () => {
+    const agent = make();
+    await agent.prompt("Go");
+    // @ts-expect-error None of the tools takes that.
+    const wrong = (): unknown => agent.continue({ decisions: { p1: approve({ amount: "7" }) } });
+    expect(wrong).toBeTypeOf("function");
+    const end = await agent.continue({ decisions: { p1: approve({ amount: 7 }) } });
+    expect(end.text).toBe("Done.");
+    const [result] = end.messages;
+    expect(result).toMatchObject({ content: [{}, { text: "7 paid." }] });
+    expectTypeOf<DecisionOf<AgentTool>>().toEqualTypeOf<Decision>();
+    function approve<Args>(args: Args): { type: "approve"; args: Args } {
+      return { type: "approve", args };
+    }
   });
 
   it("also where another agent is the tool", () => {

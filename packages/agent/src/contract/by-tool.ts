@@ -3,6 +3,7 @@ import type {
   AgentEndEvent,
   AgentTool,
   AgentToolResult,
+  Decision,
   PendingCall,
   RunEvent,
   ToolEvent,
@@ -10,7 +11,9 @@ import type {
 } from "./types.ts";
 
 /** The arguments of a tool. */
-type ArgumentsOf<Tool> = Tool extends { execute(args: infer Args, ...rest: never[]): unknown }
+export type ArgumentsOf<Tool> = Tool extends {
+  execute(args: infer Args, ...rest: never[]): unknown;
+}
   ? Args
   : never;
 
@@ -47,3 +50,6 @@ export type AgentEventOf<Tool extends AgentTool> =
 
 /** The calls of these tools that wait for a person: `toolCall.name` narrows `toolCall.arguments`. */
 export type PendingCallOf<Tool extends AgentTool> = NamedPending<Tool>;
+
+/** A person's answers to calls of these tools: `args` of an approval are those of one of them. */
+export type DecisionOf<Tool extends AgentTool> = Decision<ArgumentsOf<Tool>>;

@@ -6,6 +6,7 @@ import type {
   StreamOptions,
   ToolCall,
 } from "@gyre/ai";
+import type { ArgumentsOf } from "./by-tool.ts";
 import type {
   AgentEndEvent,
   AgentEvent,
@@ -132,21 +133,45 @@ export function compose<C, R>(
 /** What became of the question whether a tool may run. `deny`: why not, for the model. */
 export type Approval = "allow" | "suspend" | { deny: string };
 
+/** A call of one of these tools, as `approval()` asks about it: `toolName` narrows `args`. */
+export type ToolInvocationOf<Tool extends AgentTool> = Tool extends { name: infer Name }
+  ? Omit<ToolInvocation, "toolCall" | "tool" | "args"> & {
+      readonly toolName: Name;
+      readonly toolCall: ToolCall<Name, ArgumentsOf<Tool>>;
+      readonly tool: Tool;
+      readonly args: ArgumentsOf<Tool>;
+    }
+  : never;
+
 /**
  * Asks before a tool runs. `allow` runs it, `{deny}` gives the model the reason,
  * `suspend` ends the run and waits for `continue({decisions})`. It does not ask about a call
- * that a person has decided already.
+ * that a person has decided already. With `tools`, it asks about calls of tools of these names
+ * alone, and `toolName` narrows `args`; all others run.
  */
 export function approval<const Answer extends Approval>(
-  ask: (call: ToolInvocation) => Answer | Promise<Answer>,
-): Middleware {
+  ask: (call: ToolInvocationOf<AgentTool>) => Answer | Promise<Answer>,
+): Middleware;
+export function approval<Tool extends AgentTool, const Answer extends Approval>(
+  tools: readonly Tool[],
+  ask: (call: ToolInvocationOf<Tool>) => Answer | Promise<Answer>,
+): Middleware;
+export function approval(...given: [Ask] | [readonly AgentTool[], Ask]): Middleware {
+  const [tools, ask] = given.length === 1 ? [undefined, given[0]] : given;
+  const names = tools && new Set(tools.map(({ name }) => name));
   return {
     async tool(call, next) {
-      if (call.decision?.type === "approve") return next();
-      const answer: Approval = await ask(call);
+      const { name } = call.tool;
+      if (call.decision?.type === "approve" || names?.has(name) === false) return next();
+      const answer = await ask({ ...call, toolName: name });
       if (answer === "allow") return next();
-      if (answer === "suspend") throw new Suspend(`Tool "${call.tool.name}" needs approval.`);
+      if (answer === "suspend") throw new Suspend(`Tool "${name}" needs approval.`);
       throw new DeniedError(answer.deny);
     },
   };
 }
+
+/** Any function that `approval()` takes: a method, as arguments differ by tool. */
+type Ask = {
+  ask(call: ToolInvocationOf<AgentTool>): Approval | Promise<Approval>;
+}["ask"];

@@ -239,12 +239,12 @@ export interface PendingCall<Call = ToolCall> {
 }
 
 /** A person's answer to a call that waits. `result` stands in place of running the tool. */
-export type Decision =
+export type Decision<Args = Record<string, unknown>> =
   /**
    * `fingerprint`: what exactly was approved, for middleware that computes one. `args`: what the
    * tool is run with in place of the arguments of the call; checked as those are.
    */
-  | { type: "approve"; fingerprint?: string; args?: Record<string, unknown> }
+  | { type: "approve"; fingerprint?: string; args?: Args }
   | { type: "deny"; reason?: string }
   | { type: "result"; result: AgentToolResult }
   /** Not decided yet: the call stays pending and the run ends suspended again. */
