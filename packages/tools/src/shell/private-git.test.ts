@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -196,6 +197,51 @@ describe("git config in the sandbox", { tags: "bubblewrap" }, () => {
     expect(getConfig("alias.mine")).toBe("status");
     expect(git(root, "remote")).toBe("mine\ntheirs\n");
     await jobs.close();
+  });
+
+  it("neither stops the user's git while it is carried over, nor loses what that changes then", async () => {
+    // Our runs of git find this one: where a change is made on a copy, the user makes one, too.
+    const bin = join(folder, "bin");
+    mkdirSync(bin);
+    const found = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+    writeFileSync(
+      join(bin, "git"),
+      `#!/bin/sh
+case " $* " in *" --add "*)
+  mkdir "${folder}/once" 2>/dev/null && "${found}" -C "${root}" config mine.key kept && touch "${folder}/changed"
+esac
+exec "${found}" "$@"
+`,
+      { mode: 0o755 },
+    );
+    env = { ...env, environment: { ...env.environment, PATH: `${bin}:${process.env["PATH"]}` } };
+    const text = await shell("git config user.name Eve; git remote add up https://example.org/up");
+    expect(text).not.toContain("could not be carried over");
+    expect(existsSync(join(folder, "changed"))).toBe(true);
+    expect(getConfig("mine.key")).toBe("kept");
+    expect(getConfig("user.name")).toBe("Eve");
+    expect(getConfig("remote.up.url")).toBe("https://example.org/up");
+    expect(existsSync(join(root, ".git/config.lock"))).toBe(false);
+  });
+
+  it("waits for the user's lock, and reports one that stays, which it leaves alone", async () => {
+    const lock = join(root, ".git/config.lock");
+    const before = readFileSync(join(root, ".git/config"), "utf8");
+    writeFileSync(lock, "half of a config");
+    const text = await shell("git config user.name Eve; rm -f .git/config.lock");
+    expect(text).toContain("could not be carried over from its private copy");
+    expect(text).toContain("config.lock is there: another git is changing the config");
+    expect(readFileSync(lock, "utf8")).toBe("half of a config");
+    expect(readFileSync(join(root, ".git/config"), "utf8")).toBe(before);
+
+    // The user's git ends while we wait.
+    const ended = shell("git config user.email e@x; touch ended");
+    await expect.poll(() => existsSync(join(root, "ended")), { interval: 1 }).toBe(true);
+    writeFileSync(lock, `${before}[mine]\n\tkey = kept\n`);
+    renameSync(lock, join(root, ".git/config"));
+    expect(await ended).not.toContain("could not be carried over");
+    expect(getConfig("user.email")).toBe("e@x");
+    expect(getConfig("mine.key")).toBe("kept");
   });
 
   it("is one for commands that run at once", async () => {

@@ -11,8 +11,10 @@ export const MAX_CONFIG_BYTES: number = 1024 * 1024;
 /** Of one command: each takes a run of git. */
 const MAX_CARRIED_KEYS = 200;
 const GIT_TIMEOUT_MS = 10_000;
+/** A config that the user changes meanwhile is looked at again. */
+const MAX_PLANS = 20;
 /** The user's git may hold the lock for a moment. */
-const LOCK_TRIES = 50;
+const LOCK_TRIES = 100;
 const LOCK_WAIT_MS = 20;
 
 /** What became of the changes of a command. */
@@ -60,14 +62,34 @@ export async function carrySettings(options: CarryOptions): Promise<CarriedSetti
   const changed = changedKeys(groupValues(old), groupValues(now));
   const candidates = changed.filter(isHarmlessKey).slice(0, MAX_CARRIED_KEYS);
   if (candidates.length === 0) return { carried: [], dropped: changed, kept: [] };
-  const lock = await lockConfig(path);
-  try {
+  for (let tried = 1; ; tried += 1) {
     const current = await readConfig(path);
     const planned = await plan(options, { old, now, current, candidates });
     const { carried, text } = await apply(options, current, planned.edits);
-    if (carried.length > 0) await writeConfig(options, text);
-    const done = new Set([...carried, ...planned.kept, ...planned.same]);
-    return { carried, kept: planned.kept, dropped: changed.filter((key) => !done.has(key)) };
+    const isDone = carried.length === 0 || (await replaceConfig(options, current, text));
+    if (isDone) {
+      const done = new Set([...carried, ...planned.kept, ...planned.same]);
+      return { carried, kept: planned.kept, dropped: changed.filter((key) => !done.has(key)) };
+    }
+    if (tried >= MAX_PLANS) throw new Error(`${path} is being changed all the time.`);
+  }
+}
+
+/**
+ * Writes the config if it is still `current`. It is locked only for that: the user's git does not
+ * wait for a lock, it fails.
+ */
+async function replaceConfig(
+  options: CarryOptions,
+  current: string,
+  text: string,
+): Promise<boolean> {
+  const { path } = options;
+  const lock = await lockConfig(path);
+  try {
+    if ((await readConfig(path)) !== current) return false;
+    await writeConfig(options, text);
+    return true;
   } finally {
     await lock.close();
     await rm(`${path}.lock`, { force: true });
@@ -253,7 +275,12 @@ async function lockConfig(path: string): Promise<FileHandle> {
       return await open(`${path}.lock`, flags, 0o644);
     } catch (error) {
       const isLocked = error instanceof Error && "code" in error && error.code === "EEXIST";
-      if (!isLocked || tried >= LOCK_TRIES) throw error;
+      if (!isLocked) throw error;
+      if (tried >= LOCK_TRIES) {
+        throw new Error(`${path}.lock is there: another git is changing the config`, {
+          cause: error,
+        });
+      }
       await wait(LOCK_WAIT_MS);
     }
   }
