@@ -300,6 +300,17 @@ describe("gyre sessions import", () => {
     await expect(sessions(["import", "own.jsonl"])).rejects.toThrow(/own1 is here already/);
   });
 
+  it("has settings that this installation may have written checked again: the file was elsewhere", async () => {
+    const path = join(folder, "own.jsonl");
+    const session = await createSession(path, { cwd: folder, id: "own2" });
+    await session.append({ type: "settings", settings: { mode: "full", mark: "ours" } });
+    await session.close();
+    await sessions(["import", "own.jsonl"]);
+    const open = await store.open("own2");
+    expect((await open.context()).settings).toEqual({ mode: "full", mark: "" });
+    await open.close();
+  });
+
   it("refuses what is neither, and leaves nothing behind", async () => {
     await writeFile(join(folder, "notes.txt"), "notes\n");
     await expect(sessions(["import", "notes.txt"])).rejects.toThrow(/not a session/);

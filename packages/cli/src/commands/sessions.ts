@@ -167,13 +167,13 @@ async function fork(id: string, { store, values, io, cwd }: Job): Promise<number
 }
 
 async function importFile(name: string, job: Job): Promise<number> {
-  const { store, values, io, cwd } = job;
+  const { values, io } = job;
   const file = resolve(io.cwd, name);
   // Loaded here alone: no other command reads files of pi.
   const pi = await import("@gyre/sessions/pi");
   const { id, path, skipped } = pi.isPiHeader(await firstLine(file))
     ? await importPi(pi.importPiSession, file, job)
-    : { ...(await store.add(file, { cwd })), skipped: [] };
+    : { ...(await addFile(file, job)), skipped: [] };
   if (values.json) {
     io.stdout.write(`${JSON.stringify({ id, path, skipped })}\n`);
     return EXIT.done;
@@ -184,6 +184,17 @@ async function importFile(name: string, job: Job): Promise<number> {
     io.stderr.write(`${GAP}line ${line}, ${shown(type)}: ${shown(why)}\n`);
   }
   return EXIT.done;
+}
+
+/** A file that was elsewhere can have been edited there: its settings are no longer known as our own. */
+async function addFile(file: string, { store, cwd }: Job): Promise<{ id: string; path: string }> {
+  const { id, path } = await store.add(file, { cwd });
+  await using(await store.open(path), async (session) => {
+    const { settings } = await session.context();
+    if (settings.mark === undefined) return;
+    await session.append({ type: "settings", settings: { mark: "" } });
+  });
+  return { id, path };
 }
 
 async function importPi(importPiSession: ImportPiSession, file: string, { store, cwd }: Job) {

@@ -51,6 +51,19 @@ export function applyToolChanges(list: readonly string[]): readonly string[] {
   return [...names];
 }
 
+/** Whether a list has a tool, by its name or by a name that stands for it. No list: the usual tools. */
+export function isToolIn(
+  list: readonly string[] = USUAL,
+  name: string,
+  isOfServer: boolean,
+): boolean {
+  if (list.includes(name)) return true;
+  if (isOfServer) return list.includes(MCP_GROUP);
+  if (name === SKILL_TOOL) return list.includes(SKILL_GROUP);
+  const isOfPlugin = !TOOL_NAMES.includes(name);
+  return isOfPlugin && list.includes(PLUGIN_GROUP) && !list.includes(`-${name}`);
+}
+
 function isOnlyChanges(list: readonly string[]): boolean {
   return list.length > 0 && list.every(isToolChange);
 }

@@ -75,6 +75,7 @@ import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import { realPath } from "../settings/project-file.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
+import { isOwnSession, limitForeign, markSettings } from "./own-settings.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type OpenedTools, openTools } from "./tools.ts";
@@ -92,19 +93,22 @@ export type { Outcome, PromptRequest } from "../conversation/types.ts";
  * otherwise: the requests of a session that is resumed begin as its last request did.
  */
 export async function openHarness(options: HarnessOptions): Promise<Harness> {
-  const context = await options.session?.context();
-  warnOfLostCalls(context?.messages ?? [], options.warn);
+  const stored = await options.session?.context();
+  warnOfLostCalls(stored?.messages ?? [], options.warn);
+  const isOwn = isOwnFile(options, stored);
+  const context = stored && (isOwn ? stored : withoutForeign(stored, options));
   const settings = lowerSettings(mergeSettings(options, context?.settings ?? {}), options.ceilings);
   const hidesAddresses = options.ceilings !== undefined;
   const models = options.models ?? (await openModels({ ...options, settings, hidesAddresses }));
   const denied: DeniedCall[] = [];
-  const log = new SessionLog(options.session, context);
+  const log = new SessionLog(options.session, stored);
   const parts: Parts = {
     options,
     settings,
     models,
     model: await chooseModel(models, options),
     context,
+    isOwn,
     guidance: await readGuidance(options, settings),
     extensions: await loadExtensions(options, settings, denied),
     denied,
@@ -137,6 +141,24 @@ export async function openHarness(options: HarnessOptions): Promise<Harness> {
     await toolset.close();
     throw error;
   }
+}
+
+function isOwnFile({ env, session }: HarnessOptions, stored: SessionContext | undefined): boolean {
+  return !session || !stored || isOwnSession(env, session.header, stored.settings);
+}
+
+/**
+ * A session whose settings this installation has not written. What the model reads first and may do
+ * is for the user's settings to say.
+ */
+function withoutForeign(
+  stored: SessionContext,
+  { settings, warn }: HarnessOptions,
+): SessionContext {
+  warn(
+    "The settings of this session were not written by this installation of gyre: its system prompt is not used, and it has no tools but those of your settings.",
+  );
+  return { ...stored, settings: limitForeign(stored.settings, settings) };
 }
 
 /** Damage of a session file may leave the result of a call without the message that made it. */
@@ -297,7 +319,7 @@ class AgentHarness implements Harness {
       ],
       sink: (event) => this.#onEvent(event),
       onQueueChange: (change) => log.onQueueChange(change),
-      ...(context && { unfinished: unfinishedCalls(context, options) }),
+      ...(context && { unfinished: unfinishedCalls(context, parts) }),
       model,
       tools: toolset.registry.list(),
       thinkingLevel: settings.thinking ?? "off",
@@ -560,33 +582,37 @@ class AgentHarness implements Harness {
     const { systemPrompt: prompt, thinkingLevel, tools } = this.agent.state;
     const { provider, id } = this.model;
     const own = new Set(this.toolset.registry.list());
-    await this.#log.saveSettings({
-      model: { provider, id },
-      thinkingLevel,
+    const rights = {
       systemPrompt: prompt,
       // A tool of a client is none of the program's, whatever its name.
       tools: tools.filter((tool) => own.has(tool)).map(({ name }) => name),
       mode: this.#mode.now,
+    };
+    const { session } = this.#log;
+    const mark = session && markSettings(this.#options.env, session, rights);
+    await this.#log.saveSettings({
+      ...{ model: { provider, id }, thinkingLevel, ...rights },
+      ...(mark !== undefined && { mark }),
     });
   }
 }
 
 /**
  * What is known of calls without a result. A question that a person was asked is asked again. So is
- * one that was answered, if the file is not among the user's own sessions: anyone can have written
- * the answer.
+ * one that was answered, if this installation has not made the file, or it is not among the user's own
+ * sessions: anyone can have written the answer.
  */
 function unfinishedCalls(
   { pending, unfinished }: SessionContext,
-  { approvals, env, session }: HarnessOptions,
+  { isOwn, options: { approvals, env, session } }: Parts,
 ): NonNullable<AgentLoopConfig["unfinished"]> {
   const asked = new Set(approvals === "suspend" ? [] : pending.map(({ toolCall }) => toolCall.id));
   const own = `${realPath(defaultSessionFolder(env))}${sep}`;
-  const isOwn = session?.path !== undefined && realPath(session.path).startsWith(own);
+  const isKept = isOwn && session?.path !== undefined && realPath(session.path).startsWith(own);
   return (id) => {
     const known = asked.has(id) ? "run" : unfinished(id);
     const isApproval = typeof known === "object" && "type" in known && known.type === "approve";
-    return isApproval && !isOwn ? "run" : known;
+    return isApproval && !isKept ? "run" : known;
   };
 }
 

@@ -65,7 +65,7 @@ export class SessionLog {
   }
 
   /** Writes those settings that differ from what the session has. */
-  async saveSettings(now: Required<SessionSettings>): Promise<void> {
+  async saveSettings(now: SessionSettings): Promise<void> {
     if (!this.#session) return;
     const saved: Record<string, unknown> = { ...this.#saved };
     const changed = Object.entries(now).filter(

@@ -119,6 +119,8 @@ export interface Parts {
   models: Models;
   model: Model;
   context: SessionContext | undefined;
+  /** Whether this installation has written the settings of the session. */
+  isOwn: boolean;
   guidance: Guidance;
   extensions: Extensions | undefined;
   denied: DeniedCall[];

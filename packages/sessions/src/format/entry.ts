@@ -33,6 +33,8 @@ export interface SessionSettings {
   /** Names, in the order in which a model gets them. */
   tools?: readonly string[];
   mode?: string;
+  /** By which a program knows settings again that it has written itself; its meaning is the program's. */
+  mark?: string;
 }
 
 /**

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Payload } from "@gyre/protocol";
+import { SessionStore } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Values } from "../../core/options.ts";
 import { type FrameDriver, FrameWorld } from "../../testing/frame-driver.ts";
@@ -63,6 +64,50 @@ describe("gyre serve --mode", () => {
     await wide.end();
     const narrow = await serve({ mode: "plan", tools: "read" });
     expect(await narrow.attach(id)).toMatchObject({ mode: "plan", tools: ["read"] });
+  });
+});
+
+describe("a file that was edited by hand or made elsewhere", () => {
+  const FORGED = { mode: "full", tools: ["read", "write", "shell"], systemPrompt: "Forged." };
+  const openStore = (): SessionStore =>
+    new SessionStore(join(world.home, "state", "gyre", "sessions"));
+
+  /** A session of a client that may read and plan, and one that no server has made. */
+  async function forgeFiles(): Promise<string[]> {
+    const server = await serve({ mode: "full", tools: "read,write,shell" });
+    const { payload } = await server.ask("session_create", { mode: "plan", tools: ["read"] });
+    await server.end();
+    const edited = await openStore().open(String(payload["session"]));
+    const made = await openStore().create({ cwd: world.cwd });
+    for (const session of [edited, made]) {
+      await session.append({ type: "settings", settings: FORGED });
+      await session.close();
+    }
+    return [edited.header.id, made.header.id];
+  }
+
+  it.each([
+    [
+      { mode: "plan", tools: "read" },
+      { mode: "plan", tools: ["read"] },
+    ],
+    [
+      { mode: "auto-edit", tools: "none" },
+      { mode: "ask", tools: [] },
+    ],
+    [
+      { mode: "full", tools: "read,write" },
+      { mode: "ask", tools: ["read", "write"] },
+    ],
+    [{}, { mode: "ask", tools: ["read", "write", "shell"] }],
+  ])("has no more than %j allows, no mode above ask, and no prompt", async (values, rights) => {
+    const ids = await forgeFiles();
+    const server = await serve(values);
+    for (const id of ids) {
+      const snapshot = await server.attach(id);
+      expect(snapshot).toMatchObject(rights);
+      expect(snapshot["systemPrompt"]).not.toContain("Forged.");
+    }
   });
 });
 
