@@ -34,14 +34,14 @@ describe("the folders that an index has as repositories", () => {
       .filter((line) => line.startsWith("16"))
       .map((line) => line.split("\t")[1]);
     const found = findLinkedFolders(readFileSync(join(folder, ".git/index")));
-    expect(new Set(found)).toEqual(new Set(expected));
+    expect(new Set(found.names)).toEqual(new Set(expected));
+    expect(found.nameless).toEqual([]);
   });
 
   it("are none in what is no index", () => {
-    expect(findLinkedFolders(Buffer.from("DIRC"))).toEqual([]);
-    expect(findLinkedFolders(Buffer.from("DIRC\0\0\0\u0002\0\0\0\u0009 and no entries"))).toEqual(
-      [],
-    );
+    for (const text of ["DIRC", "DIRC\0\0\0\u0002\0\0\0\u0009 and no entries"]) {
+      expect(findLinkedFolders(Buffer.from(text))).toEqual({ names: [], nameless: [] });
+    }
   });
 });
 

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+
 const SIGNATURE = "DIRC";
 const HEADER_BYTES = 12;
 /** Of an entry: times, device, inode, mode, owner and size, before the id of its content. */
@@ -50,21 +52,29 @@ export function parseGitIndex(data: Buffer): Map<string, GitIndexEntry> | undefi
   });
 }
 
-/**
- * The folders that an index of git has as repositories of their own (submodules). Of a file that
- * is damaged git makes nothing, and neither does this.
- */
-export function findLinkedFolders(data: Buffer): string[] {
+/** The folders that an index of git has as repositories of their own (submodules). */
+export interface LinkedFolders {
+  names: readonly string[];
+  /** Those whose names are no text, byte for byte. */
+  nameless: readonly Buffer[];
+}
+
+/** Of a file that is damaged git makes nothing, and neither does this. */
+export function findLinkedFolders(data: Buffer): LinkedFolders {
   const found = parse(data, () => {
-    const links: string[] = [];
+    const names: string[] = [];
+    const nameless: Buffer[] = [];
     return {
-      result: links,
+      result: { names, nameless },
       add({ at, name }) {
-        if (readKind(data, at) === LINK_MODE) links.push(decodeName(name));
+        if (readKind(data, at) !== LINK_MODE) return;
+        const bytes = Buffer.from(name, "latin1");
+        if (isUtf8(bytes)) names.push(bytes.toString("utf8"));
+        else nameless.push(bytes);
       },
     };
   });
-  return found ?? [];
+  return found ?? { names: [], nameless: [] };
 }
 
 /** A part of a name that leads out of a working tree, or into its folder of git. */

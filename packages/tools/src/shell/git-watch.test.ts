@@ -109,6 +109,66 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     expect(existsSync(canary)).toBe(false);
   });
 
+  it.each([
+    ["in its name", "sub\\377"],
+    ["in the name of a folder above it", "a\\377/sub"],
+  ])("run nothing in a repository with a byte that is no text %s", async (_where, name) => {
+    startRepository();
+    const text = await shell(
+      `d=$(printf '${name}') && mkdir -p "$d" && git init -q "$d" && (cd "$d" && ${asAda} commit -qm x --allow-empty && ${monitor()}) && git add "$d"`,
+    );
+    expect(text).toMatch(
+      /^It made .*sub\S*\/\.git.*, which is a repository in a folder whose name is no text\./m,
+    );
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+    // What is as it was is left alone.
+    expect(await shell("echo 2 > file && git add file")).not.toContain("put aside");
+  });
+
+  it.each([
+    ["a file", "printf 'gitdir: ../.git/modules/x\\377' > sub/.git"],
+    ["a link", `ln -s "$d" sub/.git`],
+    ["a file and a link", `ln -s "$d" way && printf 'gitdir: ../way' > sub/.git`],
+    [
+      "a commondir",
+      `git init -q sub && cp -r "$d"/* sub/.git/ && rm sub/.git/config && printf '../../.git/modules/x\\377' > sub/.git/commondir`,
+    ],
+  ])("run nothing where %s leads git to a name that is no text", async (_what, lead) => {
+    startRepository();
+    const text = await shell(
+      `d=$PWD/.git/modules/$(printf 'x\\377') && mkdir -p .git/modules && git init -q tmp && (cd tmp && ${asAda} commit -qm x --allow-empty && ${monitor()}) && ` +
+        `id=$(git -C tmp rev-parse HEAD) && mv tmp/.git "$d" && mkdir -p sub && ${lead} && git update-index --add --cacheinfo 160000,$id,sub`,
+    );
+    expect(text).toMatch(/which leads git to a place whose name is no text/);
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing behind more repositories than are looked at", async () => {
+    startRepository();
+    const make = (at: string): string =>
+      `mkdir -p ${at} && git init -q ${at} && (cd ${at} && ${asAda} commit -qm x --allow-empty)`;
+    const text = await shell(
+      `m=node_modules/p/x/m && ${make("$m")} && ${make("$m/n")} && (cd $m/n && ${monitor()}) && ` +
+        `git -C $m add n && git -C $m -c user.name=a -c user.email=a@b commit -qm n && id=$(git -C $m rev-parse HEAD) && ` +
+        `(for i in $(seq 20100); do printf "160000 $id\\tg/$i\\n"; done; printf "160000 $id\\t$m\\n") | git update-index --index-info`,
+    );
+    expect(text).toContain("It made node_modules/p/x/m/n/.git/config, which");
+    git(root, "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
+  it("run nothing behind more folders than are looked at before it", { tags: "long" }, async () => {
+    startRepository();
+    const text = await shell(
+      `mkdir -p d && cd d && mkdir $(seq 20100) && git init -q zz/s && cd zz/s && ${monitor()}`,
+    );
+    expect(text).toContain("It made d/zz/s/.git/config, which");
+    git(join(root, "d/zz/s"), "status");
+    expect(existsSync(canary)).toBe(false);
+  });
+
   it("run nothing in a submodule", async () => {
     startRepository(join(folder, "other"));
     startRepository();

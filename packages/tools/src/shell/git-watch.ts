@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { execFile } from "node:child_process";
 import {
   type BigIntStats,
@@ -15,14 +16,19 @@ import { promisify } from "node:util";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
-import { findLinkedFolders, hasPlainNames } from "../git/index-file.ts";
+import { findLinkedFolders, hasPlainNames, type LinkedFolders } from "../git/index-file.ts";
 import { hasExecLines } from "../git/private/rebase-todo.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
-import { moveAside, type PutAside } from "./quarantine.ts";
+import { findNameless, identify, leadsToNameless } from "./nameless-repository.ts";
+import { moveAside, moveFrom, type PutAside } from "./quarantine.ts";
 
 /** Folders that one look goes through, those nearest to the top first. */
 const MAX_FOLDERS = 20_000;
+/** The same where all were looked at before the command: what it made is what is more. */
+const MAX_NEW_FOLDERS = 200_000;
+/** Repositories that one look goes into. An index that names more is put aside. */
+const MAX_TREES = 20_000;
 /** Of packages, only their own folders are looked at. */
 const PACKAGES = "node_modules";
 /** Before a command, folders that were looked at so short a time ago are not looked at again. */
@@ -63,11 +69,15 @@ interface GitFile {
     | "link"
     | "pointer"
     | "remote"
-    | "trusted";
+    | "trusted"
+    | "nameless"
+    | "crowded";
   /** Another one after each change. */
   identity: string;
   /** Of a config, and of options. */
   text?: string;
+  /** Of a repository that no string leads to: the folder around it, byte for byte. */
+  folder?: Buffer;
 }
 
 /** By path, absolute. */
@@ -93,7 +103,12 @@ export class GitWatch {
   readonly #listings: Listings;
   readonly #marks = new WeakMap<Listing, Marks>();
   /** By the folder of git: what its index leads to. */
-  readonly #linked = new Map<string, { identity: string; names: readonly string[] }>();
+  readonly #linked = new Map<
+    string,
+    LinkedFolders & { identity: string; files: readonly string[] }
+  >();
+  /** The last look before a command went through all folders. */
+  #wasWhole = false;
   /** What was there before the jobs that still run, or ran since the last command. */
   #beforeJobs: GitFiles | undefined;
   /** What was put aside after jobs. */
@@ -113,12 +128,12 @@ export class GitWatch {
 
   /** To be called before a command is started. */
   before(): GitFiles {
-    return this.#beforeJobs ?? this.#scan(performance.now() - FRESH_MS);
+    return this.#beforeJobs ?? this.#scanBefore();
   }
 
   /** To be called before a job is started: what it leaves is found after a later command. */
   beforeJob(): void {
-    this.#beforeJobs ??= this.#scan(performance.now() - FRESH_MS);
+    this.#beforeJobs ??= this.#scanBefore();
   }
 
   /** To be called when a job has ended: what is put aside is reported by the next `putAside`. */
@@ -132,7 +147,8 @@ export class GitWatch {
 
   /** Puts aside what came since `before` and has git run something. */
   async putAside(before: GitFiles, hasJobs: boolean): Promise<PutAside[]> {
-    const after = this.#scan(performance.now());
+    const most = this.#wasWhole ? MAX_NEW_FOLDERS : MAX_FOLDERS;
+    const { found: after } = this.#scan(performance.now(), most);
     const moved = this.#reported.splice(0);
     for (const [path, file] of after) {
       // What is outside a sandboxed command cannot change: it can only lead there.
@@ -141,19 +157,30 @@ export class GitWatch {
       if (old?.identity === file.identity) continue;
       const why = await this.#explain(path, file, old);
       if (why === undefined) continue;
-      const about = { path: relative(this.#env.workspace.root, path), isChange: before.has(path) };
+      const shown = file.folder ? `${file.folder.toString()}/.git` : path;
+      const about = { path: relative(this.#env.workspace.root, shown), isChange: before.has(path) };
       try {
         const isUsers = file.text !== undefined && about.isChange && this.#isIncluded(path);
         const reduced = isUsers ? this.#reduceConfig(path, file, old) : undefined;
         // One that git cannot change is put aside as a whole.
-        const now = (await reduced?.catch(() => undefined)) ?? (await moveAside(this.#env, path));
+        const now = (await reduced?.catch(() => undefined)) ?? (await this.#move(path, file));
         moved.push({ ...about, why, now });
       } catch (error) {
         moved.push({ ...about, why, failure: errorMessage(error) });
       }
     }
-    this.#beforeJobs = hasJobs ? this.#scan(performance.now()) : undefined;
+    this.#beforeJobs = hasJobs ? this.#scan(performance.now(), most).found : undefined;
     return moved;
+  }
+
+  #scanBefore(): GitFiles {
+    const { found, isWhole } = this.#scan(performance.now() - FRESH_MS, MAX_FOLDERS);
+    this.#wasWhole = isWhole;
+    return found;
+  }
+
+  #move(path: string, { folder }: GitFile): Promise<string> {
+    return folder ? moveFrom(this.#env, folder, ".git") : moveAside(this.#env, path);
   }
 
   #isIncluded(path: string): boolean {
@@ -193,8 +220,8 @@ export class GitWatch {
     return [this.#env.workspace.root, ...this.#included].some((folder) => isWithin(path, folder));
   }
 
-  /** `notBefore` as for `Listings.list`. */
-  #scan(notBefore: number): GitFiles {
+  /** `notBefore` as for `Listings.list`; `most`: how many folders are looked through. */
+  #scan(notBefore: number, most: number): { found: GitFiles; isWhole: boolean } {
     const { root } = this.#env.workspace;
     const found = new Map<string, GitFile>();
     // Breadth first: what is cut off at the limit is what lies deepest.
@@ -207,7 +234,7 @@ export class GitWatch {
       if (marks.isRepository) addRepository(found, join(root, folder));
       if (isPackage(folder)) continue;
       for (const inner of marks.folders) {
-        if (queue.length < MAX_FOLDERS) queue.push(inner);
+        if (queue.length < most) queue.push(inner);
       }
     }
     const seen = new Set<string>();
@@ -216,11 +243,27 @@ export class GitWatch {
       if (seen.has(tree) || !isWithin(tree, root) || realPath(tree) !== tree) continue;
       seen.add(tree);
       const folder = addPointed(found, join(tree, ".git"));
-      if (folder === undefined || trees.length > MAX_FOLDERS) continue;
-      for (const name of this.#linkedNames(folder)) trees.push(join(tree, name));
+      if (folder !== undefined) trees.push(...this.#addLinked(found, tree, folder, seen.size));
     }
     for (const folder of this.#included) addRepository(found, folder);
-    return found;
+    return { found, isWhole: queue.length < most };
+  }
+
+  /** The working trees inside of one that its index has as repositories of their own. */
+  #addLinked(found: Map<string, GitFile>, tree: string, folder: string, count: number): string[] {
+    const { names, nameless, files, identity } = this.#linkedFolders(folder);
+    for (const name of nameless) {
+      const repository = findNameless(tree, name);
+      // With a byte that no path has: it is the key of no other file.
+      const key = join(tree, name.toString("latin1"), "\0");
+      if (repository) found.set(key, { kind: "nameless", ...repository });
+    }
+    const there = names
+      .map((name) => join(tree, name))
+      .filter((inner) => readStats(join(inner, ".git")));
+    if (count + there.length <= MAX_TREES) return there;
+    for (const path of files) found.set(path, { kind: "crowded", identity: `crowded ${identity}` });
+    return [];
   }
 
   /** What is in a folder; nothing if it is gone or closed. */
@@ -244,24 +287,36 @@ export class GitWatch {
   }
 
   /** What an index has as repositories of their own: git looks into them wherever they are. */
-  #linkedNames(folder: string): readonly string[] {
+  #linkedFolders(folder: string): LinkedFolders & { identity: string; files: readonly string[] } {
     const files = listEntries(folder)
       .filter((entry) => entry.isFile() && INDEX_FILE.test(entry.name))
       .map(({ name }) => join(folder, name));
     const identity = files.map((path) => identify(lstatSync(path, { bigint: true }))).join(",");
     const known = this.#linked.get(folder);
-    if (known?.identity === identity) return known.names;
-    const names = files.flatMap((path) => findLinkedFolders(readFileSync(path)));
-    this.#linked.set(folder, { identity, names });
-    return names;
+    if (known?.identity === identity) return known;
+    const all = files.map((path) => findLinkedFolders(readFileSync(path)));
+    const linked = {
+      identity,
+      files,
+      names: all.flatMap(({ names }) => names),
+      nameless: all.flatMap(({ nameless }) => nameless),
+    };
+    this.#linked.set(folder, linked);
+    return linked;
   }
 
   /** What a file has git do, in the words of the result; nothing if it is harmless. */
   async #explain(
     path: string,
-    { kind, text }: GitFile,
+    { kind, text, folder }: GitFile,
     old?: GitFile,
   ): Promise<string | undefined> {
+    if (kind === "nameless") {
+      return folder
+        ? "which is a repository in a folder whose name is no text"
+        : "which leads git to a place whose name is no text";
+    }
+    if (kind === "crowded") return "which names more repositories than can be looked at";
     if (kind === "hook") return "which git runs";
     if (kind === "remote") return "which names a repository that git pushes to";
     if (kind === "link") return "which is a link in a folder of git";
@@ -356,14 +411,32 @@ function addPointed(found: Map<string, GitFile>, path: string, depth = 0): strin
     addRepository(found, path);
     return path;
   }
-  found.set(path, { kind: "pointer", identity: identify(stats) });
   if (stats.isSymbolicLink()) {
+    addPointer(found, path, stats, leadsToNameless(path));
     const real = realPath(path);
     return real === undefined || real === path ? undefined : addPointed(found, real, depth + 1);
   }
   const target = /^gitdir: (.+?)[\r\n]*$/s.exec(readText(path))?.[1];
-  const real = target === undefined ? undefined : realPath(resolve(dirname(path), target));
+  const place = target === undefined ? undefined : resolve(dirname(path), target);
+  addPointer(found, path, stats, !hasText(path) || (place !== undefined && leadsToNameless(place)));
+  const real = place === undefined ? undefined : realPath(place);
   return real === undefined ? undefined : addPointed(found, real, depth + 1);
+}
+
+/** What leads git elsewhere, perhaps to where nothing can be looked at. */
+function addPointer(
+  found: Map<string, GitFile>,
+  path: string,
+  stats: BigIntStats,
+  isNameless: boolean,
+): void {
+  const identity = identify(stats);
+  found.set(
+    path,
+    isNameless
+      ? { kind: "nameless", identity: `nameless ${identity}` }
+      : { kind: "pointer", identity },
+  );
 }
 
 function addRepository(found: Map<string, GitFile>, folder: string): void {
@@ -397,9 +470,11 @@ function addRepository(found: Map<string, GitFile>, folder: string): void {
   }
   if (inner.includes("modules")) addModules(found, at("modules"));
   const common = at("commondir");
-  if (!readStats(common)?.isFile()) return;
-  addFile(found, common, "pointer");
-  const real = realPath(resolve(folder, readText(common).trim()));
+  const stats = readStats(common);
+  if (!stats?.isFile()) return;
+  const place = resolve(folder, readText(common).trim());
+  addPointer(found, common, stats, !hasText(common) || leadsToNameless(place));
+  const real = realPath(place);
   if (real !== undefined) addRepository(found, real);
 }
 
@@ -435,8 +510,8 @@ function addFile(found: Map<string, GitFile>, path: string, kind: GitFile["kind"
   const target = stats.isSymbolicLink()
     ? statSync(path, { bigint: true, throwIfNoEntry: false })
     : undefined;
-  const hasText = kind === "config" || kind === "options";
-  const text = hasText ? readPlain(path, stats) : undefined;
+  const isRead = kind === "config" || kind === "options";
+  const text = isRead ? readPlain(path, stats) : undefined;
   found.set(path, {
     kind,
     identity: identify(stats) + (target ? identify(target) : ""),
@@ -466,11 +541,6 @@ function hasEscapingNames(path: string): boolean {
   return !hasPlainNames(readFileSync(path));
 }
 
-/** A program can set all of these back but the time of the change itself. */
-function identify({ dev, ino, size, ctimeNs }: BigIntStats): string {
-  return [dev, ino, size, ctimeNs].join(" ");
-}
-
 /** What is at a path, links not followed; nothing if it cannot be reached. */
 function readStats(path: string): BigIntStats | undefined {
   try {
@@ -494,6 +564,13 @@ function readText(path: string): string {
   const stats = readStats(path);
   if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return "";
   return readFileSync(path, "utf8");
+}
+
+/** Whether what is in a file is text. */
+function hasText(path: string): boolean {
+  const stats = readStats(path);
+  if (!stats?.isFile() || stats.size > MAX_FILE_BYTES) return true;
+  return isUtf8(readFileSync(path));
 }
 
 function realPath(path: string): string | undefined {

@@ -127,8 +127,17 @@ function followPath(path: string): string | undefined {
 
 /** Moves what is at a path of the workspace to the agent's own folder; gives where it is then. */
 export async function moveAside(env: ToolEnv, path: string): Promise<string> {
-  const now = join(env.spoolFolder, `aside-${globalThis.crypto.randomUUID()}-${basename(path)}`);
-  await move(path, now);
+  return moveFrom(env, dirname(path), basename(path));
+}
+
+/** The same for what is in a folder whose path may be no text. */
+export async function moveFrom(
+  env: ToolEnv,
+  folder: string | Buffer,
+  name: string,
+): Promise<string> {
+  const now = join(env.spoolFolder, `aside-${globalThis.crypto.randomUUID()}-${name}`);
+  await move(folder, name, now);
   return now;
 }
 
@@ -136,12 +145,13 @@ export async function moveAside(env: ToolEnv, path: string): Promise<string> {
  * A background job may put a link in the place of the folder meanwhile, to have something
  * outside moved: so the folder is opened, without following one, and reached by its handle.
  */
-async function move(from: string, to: string): Promise<void> {
-  const folder = HOLDS ? await holdFolder(dirname(from)) : undefined;
-  const held = folder ? `/proc/self/fd/${folder.fd}/${basename(from)}` : from;
+async function move(from: string | Buffer, name: string, to: string): Promise<void> {
+  const folder = HOLDS ? await holdFolder(from) : undefined;
+  const held = folder ? `/proc/self/fd/${folder.fd}/${name}` : `${from.toString()}/${name}`;
   try {
-    if (folder && (await readlink(`/proc/self/fd/${folder.fd}`)) !== dirname(from)) {
-      throw new Error(`"${from}" is behind a link now, and was not put aside.`);
+    const real = folder && (await readlink(`/proc/self/fd/${folder.fd}`, { encoding: "buffer" }));
+    if (real && !real.equals(Buffer.from(from))) {
+      throw new Error(`"${from.toString()}/${name}" is behind a link now, and was not put aside.`);
     }
   } catch (error) {
     await folder?.close();
@@ -158,6 +168,6 @@ async function move(from: string, to: string): Promise<void> {
   }
 }
 
-function holdFolder(path: string): Promise<FileHandle> {
+function holdFolder(path: string | Buffer): Promise<FileHandle> {
   return open(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }
