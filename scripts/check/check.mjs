@@ -1,6 +1,7 @@
 // Everything that can be said about the code without running it: `npm run check`.
 import { fileURLToPath } from "node:url";
 import { run } from "../shared/command.mjs";
+import { checkDefects } from "./defects.mjs";
 import { checkFolders } from "./folders.mjs";
 import { checkLayers } from "./layers.mjs";
 import { checkLoopStory } from "./loop-story.mjs";
@@ -44,6 +45,7 @@ const ok = await runParts(
     { name: "reference", check: () => checkReference(root) },
     { name: "llms", check: () => checkLlms(root) },
     { name: "loop", check: () => checkLoopStory(root) },
+    { name: "defects", check: () => checkDefects(root) },
     { name: "sizes", check: () => checkSizes(root) },
     { name: "words", check: () => checkWords(root) },
   ],
