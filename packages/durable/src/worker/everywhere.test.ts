@@ -124,10 +124,10 @@ function startWorker(store: Store, outside: Outside): Worker {
   return new Worker(new Runs(store), { agents: [agent], leaseMs: 60_000 });
 }
 
-const withoutTime = ({ timestamp: _, ...message }: Message): unknown => message;
+const withoutTime = (message: Message): unknown => ({ ...message, timestamp: 0 });
 
 /** Drives a run as a person does, whatever becomes of its workers. */
-async function drive(runs: Runs, run: Run): Promise<void> {
+async function drive(run: Run): Promise<void> {
   let isSteered = false;
   for await (const { event } of run.watch({ deltas: false })) {
     if (event.type === "tool_execution_end" && !isSteered) {
@@ -160,7 +160,7 @@ async function live(dies?: { at: number; when: "before" | "after" }): Promise<St
   const first = startWorker(mortal.store, outside);
   await first.start();
   const run = await runs.start("Pay them, then sign.", { agent: "office", id: "r" });
-  const driven = drive(runs, run);
+  const driven = drive(run);
   let last = first;
   if (dies) {
     await mortal.died;
