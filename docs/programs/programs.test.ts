@@ -1,7 +1,10 @@
 import { someCases } from "../../tests/support/cases.ts";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,6 +21,8 @@ interface Run {
   sends?: string;
   /** It ends itself in the middle. */
   isKilled?: boolean;
+  /** It reaches the service by a proxy alone. */
+  isProxied?: boolean;
 }
 
 const wrongKey: Answer = { status: 401, message: "invalid x-api-key" };
@@ -29,6 +34,48 @@ const egg = { name: "Egg", steps: ["Boil.", "Peel."] };
 /** What people build first, and how many lines it takes at most, imports included. */
 const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>> = {
   "first-agent": { lines: 4, runs: [{ answers: [{ say: "It is 42." }], prints: "It is 42.\n" }] },
+  "agent-as-tool": {
+    lines: 5,
+    runs: [
+      {
+        answers: [ask("poet", { prompt: "Tea" }), { say: "O tea!" }, { say: "Here it is: O tea!" }],
+        prints: "Here it is: O tea!\n",
+        sends: "O tea!",
+      },
+    ],
+  },
+  "multi-agent": {
+    lines: 8,
+    runs: [
+      {
+        answers: [
+          {
+            say: ["Sencha", "Assam", "Oolong"].map((prompt) => ({
+              call: "research",
+              arguments: { prompt },
+            })),
+          },
+          ...["Green.", "Black.", "Both."].map((say) => ({ say })),
+          { say: "All three are teas." },
+        ],
+        prints: "done All three are teas. 600\n",
+      },
+    ],
+  },
+  handoff: {
+    lines: 7,
+    runs: [
+      {
+        answers: [
+          ask("transfer_to_refunds", {}),
+          { say: "You get it back." },
+          { say: "Tomorrow." },
+        ],
+        prints: "You get it back. refunds\nTomorrow. refunds\n",
+        sends: '"Refund it."',
+      },
+    ],
+  },
   tools: {
     lines: 31,
     runs: [
@@ -68,6 +115,20 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
           "Green.\nRunFailedError: Anthropic answered 401: invalid x-api-key. Check the key for Anthropic, and that it may use claude-sonnet-4-5.\n",
       },
     ],
+  },
+  "use-chat": {
+    lines: 21,
+    runs: [
+      {
+        answers: [{ say: "Green." }, wrongKey],
+        prints:
+          "Green.\nRunFailedError: Anthropic answered 401: invalid x-api-key. Check the key for Anthropic, and that it may use claude-sonnet-4-5.\n",
+      },
+    ],
+  },
+  remote: {
+    lines: 20,
+    runs: [{ answers: [{ say: "Green, and then black." }], prints: "Green, and then black.\n" }],
   },
   approval: {
     lines: 16,
@@ -113,8 +174,27 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
       },
     ],
   },
+  clock: { lines: 15, runs: [{ prints: "It does not answer. 610000\n" }] },
+  evals: {
+    lines: 9,
+    runs: [
+      {
+        answers: [
+          { say: "Sencha." },
+          ask("final_answer", { score: 1 }),
+          { say: "Green." },
+          ask("final_answer", { score: 0.2 }),
+        ],
+        prints: "1 Sencha.\n0.2 Green.\n",
+      },
+    ],
+  },
+  proxy: {
+    lines: 5,
+    runs: [{ answers: [{ say: "Green." }], prints: "Green.\n", isProxied: true }],
+  },
   mcp: {
-    lines: 16,
+    lines: 15,
     runs: [
       {
         answers: [ask("mcp__tea__echo", { text: "green" }), { say: "Green." }],
@@ -158,9 +238,26 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+/** A proxy that leads every name to one port of this machine. */
+async function startProxy(port: number): Promise<{ url: string; close: () => void }> {
+  const proxy = createServer();
+  proxy.on("connect", (_request, socket) => {
+    const through = connect(port, "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      through.pipe(socket).pipe(through);
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const address = proxy.address();
+  if (address === null || typeof address === "string") throw new Error("There is no port.");
+  return { url: `http://127.0.0.1:${address.port}`, close: () => void proxy.close() };
+}
+
 /** Runs a program in a process and a folder, with a service to ask. */
 async function runProgram(name: string, cwd: string, one: Run): Promise<string> {
   const service = await scriptedService(one.answers);
+  const proxy = one.isProxied ? await startProxy(Number(new URL(service.url).port)) : undefined;
   try {
     const file = files.get(`${name}.ts`) ?? "";
     const child = spawn(process.execPath, [file, ...(one.args ?? [])], {
@@ -171,6 +268,7 @@ async function runProgram(name: string, cwd: string, one: Run): Promise<string> 
         ANTHROPIC_BASE_URL: service.url,
         VLLM_BASE_URL: `${service.url}/v1`,
         LITELLM_BASE_URL: `${service.url}/v1`,
+        ...(proxy && { HTTP_PROXY: proxy.url, ANTHROPIC_BASE_URL: "http://anthropic.test" }),
         MCP_SERVER: join(root, "packages/tools/src/testing/mcp-server.mjs"),
       },
     });
@@ -183,6 +281,7 @@ async function runProgram(name: string, cwd: string, one: Run): Promise<string> 
     if (one.sends !== undefined) expect(service.requests.at(-1)?.text).toContain(one.sends);
     return stdout;
   } finally {
+    proxy?.close();
     await service.close();
   }
 }
@@ -200,6 +299,13 @@ describe.each(Object.entries(programs))("%s", (name, { lines, runs }) => {
     const cwd = await mkdtemp(join(folder, "cwd-"));
     for (const one of runs) expect(await runProgram(name, cwd, one)).toBe(one.prints);
   });
+});
+
+it("a program with OpenTelemetry and pino has at most 12 lines; npm run test:telemetry runs it", () => {
+  const written = readFileSync(join(root, "docs/programs/telemetry.mjs"), "utf8");
+  expect(written.trimEnd().split("\n").length).toBeLessThanOrEqual(12);
+  const drive = readFileSync(join(root, "scripts/drive/telemetry.mjs"), "utf8");
+  expect(drive).toContain("docs/programs/telemetry.mjs");
 });
 
 it("the lines are as the formatter has them", async () => {

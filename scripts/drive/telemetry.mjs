@@ -1,8 +1,8 @@
-// The program of docs/observability.md with the SDK of OpenTelemetry, against a receiver on this
+// The programs of docs/observability.md and docs/programs/telemetry.mjs with the SDK of OpenTelemetry, against a receiver on this
 // machine, and `logging` with pino and winston. `npm run test:telemetry`. Needs the registry of npm;
 // all that it connects to is on loopback.
 import { once } from "node:events";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -132,6 +132,36 @@ async function checkPage({ folder, env }, service) {
 /**
  * @param {Place} place
  * @param {Service} service
+ * @returns {Promise<Found>}
+ */
+async function checkProgram({ folder, env }, service) {
+  copyFileSync(join(root, "docs/programs/telemetry.mjs"), join(folder, "telemetry.mjs"));
+  service.play([{ say: "Green." }]);
+  const { bodies, close, url } = await startReceiver();
+  const problems = [];
+  try {
+    const ended = await runForeign(process.execPath, ["telemetry.mjs"], {
+      cwd: folder,
+      env: { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: url },
+    });
+    const { code, stdout, stderr } = ended;
+    if (code !== 0 || stderr !== "") problems.push(`it ended with ${code}: ${stderr}`);
+    for (const text of ["run_start", "model_call", "\nGreen.\n"]) {
+      if (!stdout.includes(text)) problems.push(`it prints no ${JSON.stringify(text)}: ${stdout}`);
+    }
+  } finally {
+    close();
+  }
+  const spans = Buffer.concat(bodies.get("/v1/traces") ?? []);
+  for (const text of ["invoke_agent", "chat claude-sonnet-4-5", "Which tea?"]) {
+    if (!spans.includes(text)) problems.push(`no span has ${JSON.stringify(text)}`);
+  }
+  return { problems };
+}
+
+/**
+ * @param {Place} place
+ * @param {Service} service
  * @param {"pino" | "winston" | "console"} name
  * @returns {Promise<Found>}
  */
@@ -166,6 +196,7 @@ await driveProgram(join(root, "packages/agent/dist/index.js"), async (folder, se
   const env = { ...homeIn(folder, process.execPath, service), NO_PROXY: "127.0.0.1" };
   const place = { folder, env };
   return [
+    { name: "the short program", check: () => checkProgram(place, service) },
     { name: "the page", check: () => checkPage(place, service) },
     { name: "pino", check: () => checkLogger(place, service, "pino") },
     { name: "winston", check: () => checkLogger(place, service, "winston") },

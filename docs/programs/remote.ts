@@ -1,0 +1,20 @@
+import { Agent } from "@gyre/agent";
+import { connectUrl, WireServer } from "@gyre/protocol";
+import { listenHttp, makeToken } from "@gyre/protocol/node";
+import { SessionService } from "@gyre/server";
+import { RemoteAgent } from "@gyre/server/client";
+const agent = new Agent({ model: "anthropic/claude-sonnet-4-5" });
+const session = { id: "tea", agent, close: async () => agent.abort() };
+const host = { create: async () => session, open: async () => undefined, list: async () => [] };
+const server = new WireServer([new SessionService(host)]);
+const token = makeToken();
+const http = await listenHttp({ token, serve: (transport) => void server.serve(transport) });
+const connect = connectUrl(`http://127.0.0.1:${http.port}`, { token });
+const remote = await RemoteAgent.create({ connect });
+remote.subscribe((event) => {
+  if (event.type !== "message_update") return;
+  for (const socket of http.metrics.sockets) socket.destroy();
+});
+console.log((await remote.prompt("Which tea?")).text);
+await remote.close();
+await http.close();

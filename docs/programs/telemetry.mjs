@@ -1,0 +1,12 @@
+import { Agent, logging, metrics, tracing } from "@gyre/agent";
+import * as api from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
+import pino from "pino";
+const spanProcessors = [new BatchSpanProcessor(new OTLPTraceExporter())];
+const provider = new NodeTracerProvider({ spanProcessors });
+provider.register();
+const middleware = [tracing(api, { captureContent: true }), metrics(api), logging(pino())];
+const agent = new Agent({ model: "anthropic/claude-sonnet-4-5", middleware });
+console.log((await agent.prompt("Which tea?")).text);
+await provider.shutdown();
