@@ -10,7 +10,7 @@ const hasBubblewrap = isRequired || findBubblewrap();
 
 export default defineConfig({
   // The packages' sources, not what was built from them.
-  ssr: { resolve: { conditions: ["@gyre/source", "node", "import", "default"] } },
+  ssr: { resolve: { conditions: ["@gyre/source", "node"] } },
   test: {
     include: [
       "packages/*/src/**/*.test.ts",

@@ -19,6 +19,10 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     const { SqliteStore } = await import("../sqlite/sqlite-store.ts");
     return SqliteStore.open(parseFileUrl(url), options);
   }
+  if (scheme === "postgres" || scheme === "postgresql") {
+    const { PostgresStore } = await import("../postgres/postgres-store.ts");
+    return PostgresStore.open(url, options);
+  }
   throw new DurableError(
     "bad_url",
     `Runs cannot be opened from ${JSON.stringify(hidePassword(url))}: give a file, such as "file:./runs.db", or a database, such as "postgres://user@host/name".`,

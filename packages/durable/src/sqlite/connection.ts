@@ -1,5 +1,6 @@
 import { DurableError } from "../contract/errors.ts";
-import { type Driver, explainError, isBusy, type SqlValue, type Statement } from "./driver.ts";
+import type { SqlValue } from "../sql/rows.ts";
+import { type Driver, explainError, isBusy, type Statement } from "./driver.ts";
 
 /** How long others may keep the file to themselves before a caller gets an error. */
 const MAX_BUSY_MS = 30_000;
@@ -7,8 +8,6 @@ const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 8;
 
 interface Work {
-  /** It is one statement, which needs no transaction around it. */
-  readonly isOne: boolean;
   readonly since: number;
   run(): void;
   reject(error: unknown): void;
@@ -68,19 +67,9 @@ export class Connection {
 
   /** Runs statements that are made all or not at all, and stored when the promise settles. */
   write<T>(work: () => T): Promise<T> {
-    return this.#enqueue(work, false);
-  }
-
-  /** The same for one statement. */
-  writeOne<T>(work: () => T): Promise<T> {
-    return this.#enqueue(work, true);
-  }
-
-  #enqueue<T>(work: () => T, isOne: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       let value: T;
       this.#queue.push({
-        isOne,
         since: Date.now(),
         run: () => {
           value = work();
@@ -148,10 +137,9 @@ export class Connection {
 
   #commit(group: readonly Work[]): void {
     this.#settled.length = 0;
-    const isOne = group.length === 1 && group[0]?.isOne === true;
-    if (!isOne) this.exec("begin immediate");
+    this.exec("begin immediate");
     for (const work of group) work.run();
-    if (!isOne) this.exec("commit");
+    this.exec("commit");
     for (const settle of this.#settled) settle();
     this.#settled.length = 0;
   }

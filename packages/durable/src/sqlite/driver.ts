@@ -1,7 +1,6 @@
 import { errorMessage, isRecord, toRecord } from "@gyre/ai";
 import { DurableError } from "../contract/errors.ts";
-
-export type SqlValue = string | number | null;
+import type { SqlValue } from "../sql/rows.ts";
 
 /** A prepared statement. */
 export interface Statement {

@@ -1,5 +1,6 @@
 import type { EntryInfo, EntryRow, EntryType } from "@gyre/sessions";
 import type {
+  Claim,
   InboxItem,
   ItemKind,
   RunRow,
@@ -7,7 +8,9 @@ import type {
   RunStatus,
   StoredEntry,
 } from "../contract/store.ts";
-import type { SqlValue } from "./driver.ts";
+
+/** What both databases take. */
+export type SqlValue = string | number | null;
 
 export interface SessionRecord {
   id: string;
@@ -23,6 +26,31 @@ export interface SessionRecord {
   wakes: number;
   deaths: number;
   run: string | null;
+}
+
+/** A session that was just claimed, with its new token. */
+export function toClaim(record: SessionRecord, worker: string): Claim {
+  const { id, tenant, agent, version, token, claim, seq, leaf, deaths, run } = record;
+  return {
+    ...{
+      session: id,
+      worker,
+      token,
+      claim: claim ?? "",
+      tenant,
+      agent,
+      version,
+      seq,
+      leaf,
+      deaths,
+    },
+    ...(run !== null && { run }),
+  };
+}
+
+/** Why a run was set aside. */
+export function explainAside(deaths: number): string {
+  return `It was set aside: ${deaths} workers in a row ended while they worked on it, the last with nothing else to do.`;
 }
 
 export interface EntryRecord {
@@ -91,16 +119,16 @@ export interface RunRecord {
   owner: string | null;
   started_at: number;
   ended_at: number | null;
-  due: number | null;
+  ready_at: number | null;
 }
 
 /** A run is what its session is while it is the open one. */
 const STATUS = `case when r.ended_at is not null then 'ended'
-  when s.run is not r.id then 'queued' when s.status = 'idle' then 'ready' else s.status end`;
+  when s.run is distinct from r.id then 'queued' when s.status = 'idle' then 'ready' else s.status end`;
 
 const SELECT_RUN = `select r.*, ${STATUS} as status, s.deaths,
   case when s.run = r.id and s.status = 'running' then s.owner end as owner,
-  case when s.run = r.id and s.status in ('ready', 'waiting') then s.due end as due
+  case when s.run = r.id and s.status in ('ready', 'waiting') then s.ready_at end as ready_at
   from gyre_run r left join gyre_session s on s.id = r.session`;
 
 export const SELECT_RUN_BY_ID: string = `${SELECT_RUN} where r.id = ?`;
@@ -131,7 +159,7 @@ export function marks(count: number): string {
 }
 
 export function toRun(record: RunRecord, now: number): RunRow {
-  const { parent, parent_call: call, due: readyAt } = record;
+  const { parent, parent_call: call, ready_at: readyAt } = record;
   return {
     id: record.id,
     session: record.session,

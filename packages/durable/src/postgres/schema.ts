@@ -1,0 +1,101 @@
+import { DurableError } from "../contract/errors.ts";
+import type { Session } from "./database.ts";
+
+/** The version of the tables that this version of the package writes. */
+export const SCHEMA_VERSION = 1;
+
+/** Keeps two processes from changing the tables at once. */
+const MIGRATION_LOCK = 4_715_020_211;
+
+/** Each makes the tables of one version from those of the version before. Times are milliseconds. */
+const MIGRATIONS: readonly (readonly string[])[] = [
+  [
+    "insert into gyre_meta values ('oldest_schema', '1')",
+    `create table gyre_worker (
+      id text primary key, lease bigint not null, host text not null, pid bigint not null,
+      agents text not null, pools text not null, started_at bigint not null,
+      live bigint not null default 0)`,
+    `create table gyre_session (
+      id text primary key, tenant text not null, pool text not null,
+      agent text not null, version text not null default '',
+      status text not null check (status in ('idle', 'ready', 'running', 'waiting', 'aside')),
+      owner text, token bigint not null default 0, claim text,
+      seq bigint not null default 0, leaf bigint, wakes bigint not null default 0,
+      ready_at bigint, priority bigint not null default 0, deaths bigint not null default 0,
+      run text, created_at bigint not null, updated_at bigint not null) with (fillfactor = 80)`,
+    "create index on gyre_session (pool, priority desc, ready_at) where status = 'ready'",
+    "create index on gyre_session (ready_at) where status in ('ready', 'waiting') and ready_at is not null",
+    "create index on gyre_session (owner) where status = 'running'",
+    "create index on gyre_session (tenant, status) where status in ('ready', 'running')",
+    `create table gyre_run (
+      id text primary key, session text not null, digest text not null, agent text not null,
+      version text not null default '', tenant text not null, pool text not null,
+      first_seq bigint, last_seq bigint, pending text, parent text, parent_call text,
+      traceparent text, limits text, output text, meta text, stop text, error text, answer text,
+      turns bigint not null default 0, usage text not null default '{}',
+      active_ms bigint not null default 0, activations bigint not null default 0,
+      started_at bigint not null, ended_at bigint) with (fillfactor = 80)`,
+    "create index on gyre_run (session, started_at)",
+    "create index on gyre_run (started_at, id)",
+    "create index on gyre_run (parent) where parent is not null",
+    "create index on gyre_run (ended_at) where ended_at is not null",
+    // JSON as it was written: jsonb would change the order of keys and refuse some texts.
+    `create table gyre_entry (
+      session text not null, seq bigint not null, parent bigint, type text not null,
+      data text not null, token bigint not null, at bigint not null, primary key (session, seq))`,
+    `create table gyre_inbox (
+      id bigint generated always as identity primary key, session text not null, run text not null,
+      kind text not null, data text not null, key text not null, due bigint, taken bigint,
+      at bigint not null, unique (session, key))`,
+    "create index on gyre_inbox (session, id) where taken is null",
+    "create index on gyre_inbox (run) where taken is null",
+    "create table gyre_tenant (id text primary key, max_running bigint, max_ready bigint)",
+  ],
+];
+
+/** Brings the tables up to date. Throws where they are of a version that this one cannot use. */
+export async function migrate(session: Session, place: string, isAllowed: boolean): Promise<void> {
+  const version = await readVersion(session);
+  if (version > SCHEMA_VERSION) return checkNewer(session, version, place);
+  if (version === SCHEMA_VERSION) return;
+  if (!isAllowed) {
+    throw new DurableError(
+      "schema_older",
+      `The tables of ${place} are of version ${version}, this package needs version ${SCHEMA_VERSION}: open it once with { migrate: true }.`,
+    );
+  }
+  await session.run(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+  await session.run(
+    "create table if not exists gyre_meta (key text primary key, value text not null)",
+  );
+  // Another process may have been first.
+  for (const statements of MIGRATIONS.slice(await readVersion(session))) {
+    for (const statement of statements) await session.run(statement);
+  }
+  await session.run(
+    "insert into gyre_meta values ('schema', $1) on conflict (key) do update set value = excluded.value",
+    String(SCHEMA_VERSION),
+  );
+}
+
+async function checkNewer(session: Session, version: number, place: string): Promise<void> {
+  const oldest = await session.first<{ value: string }>(
+    "select value from gyre_meta where key = 'oldest_schema'",
+  );
+  if (Number(oldest?.value ?? version) <= SCHEMA_VERSION) return;
+  throw new DurableError(
+    "schema_newer",
+    `The tables of ${place} are of version ${version}, this package knows version ${SCHEMA_VERSION}: update @gyre/durable.`,
+  );
+}
+
+async function readVersion(session: Session): Promise<number> {
+  const found = await session.first<{ there: boolean }>(
+    "select to_regclass('gyre_meta') is not null as there",
+  );
+  if (!found?.there) return 0;
+  const row = await session.first<{ value: string }>(
+    "select value from gyre_meta where key = 'schema'",
+  );
+  return Number(row?.value ?? 0);
+}
