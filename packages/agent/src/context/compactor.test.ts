@@ -47,6 +47,19 @@ describe("R24: a result that is too long, when it comes", () => {
     expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toBe(short);
   });
 
+  it("keeps its parts on lines of their own", async () => {
+    const { content } = text(numbers);
+    const parts = tool("x", () => ({
+      content: [{ type: "text", text: "Exit code 0." }, ...content],
+    }));
+    const { model } = await play({
+      script: [call("x"), "Done"],
+      tools: [parts],
+      config: { context },
+    });
+    expect(textOf(model.calls[1]?.messages.at(-1) as Message)).toMatch(/^Exit code 0\.\nline 0\n/);
+  });
+
   it("is stored whole where the model is pointed to", async () => {
     const kept = new Map<string, string>();
     const { model } = await play({

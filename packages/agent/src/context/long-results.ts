@@ -1,10 +1,4 @@
-import {
-  estimateTokens,
-  type Model,
-  textOf,
-  type ToolCall,
-  type ToolResultMessage,
-} from "@gyre/ai";
+import { estimateTokens, type Model, type ToolCall, type ToolResultMessage } from "@gyre/ai";
 import type { ContextConfig } from "../contract/compaction.ts";
 import { warn } from "../contract/contain.ts";
 import type { AgentToolResult } from "../contract/types.ts";
@@ -49,13 +43,18 @@ export function capResult(
   const { context } = host.config;
   if (!context) return result;
   const most = maxResultTokens(context, host.model);
-  const text = textOf(result);
+  const text = joinTexts(result);
   // A token has at least about a character.
   if (text.length <= most) return result;
   const tokens = estimateTokens(text);
   return tokens <= most
     ? result
     : shortenResult(host, context, call, result, { text, tokens, most });
+}
+
+/** The texts of a result, each on lines of its own. */
+function joinTexts({ content }: Pick<AgentToolResult, "content">): string {
+  return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
 }
 
 async function shortenResult(
@@ -131,7 +130,7 @@ export async function makeShortForm(
   message: ToolResultMessage,
   tokens: number,
 ): Promise<string> {
-  const text = textOf(message);
+  const text = joinTexts(message);
   const kept =
     KEPT.exec(text.slice(-KEPT_CHARS))?.[1] ??
     (await storeWhole(host, context, message.toolCallId, text));
@@ -141,7 +140,7 @@ export async function makeShortForm(
 /** The same, given how the whole can be read back. Always the same for the same result. */
 export function formatShortForm(message: ToolResultMessage, tokens: number, kept?: string): string {
   const { toolName, isError } = message;
-  const text = textOf(message);
+  const text = joinTexts(message);
   const back = kept ? `[It is kept: ${kept}]` : "[Call the tool again if you need it.]";
   const size = estimateTokens(text);
   const failed = isError ? ", an error," : "";
