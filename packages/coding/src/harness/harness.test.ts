@@ -131,6 +131,53 @@ it.each([
   expect(client.calls.map(({ model: { id } }) => id)).toEqual(["large", summarizer, "large"]);
 });
 
+it("shows a long file page by page, and what was summarized as it is", async () => {
+  const lines = Array.from({ length: 9_000 }, (_, index) => `no. ${index}`);
+  await writeFile(join(folder, "long.txt"), lines.join("\n"));
+  const opened = await open({ tools: ["read", "shell"], mode: "full" }, [
+    call("read", { path: "long.txt" }),
+    call("shell", { command: "seq 1 40000" }, "c2"),
+    "Numbers.",
+    call("read", { path: "kept:c2", offset: 1_000, limit: 100 }),
+    "Done.",
+  ]);
+  expect((await opened.prompt({ text: "Look" })).end.stop).toBe("done");
+  const [file, command, kept] = opened.agent.state.messages.flatMap((message) =>
+    message.role === "toolResult" ? [JSON.stringify(message.content)] : [],
+  );
+  expect(file).toMatch(
+    /no\. 0\\nno\. 1\\n.+\[Lines 1-\d+ of 9,000\. Use offset=\d+ to continue\.\]/,
+  );
+  expect(command).toMatch(
+    /"Exit code 0\.\\n1\\n2\\n.+Summary of the whole:\]\\nNumbers\..+\\n40000\\n/,
+  );
+  expect(kept).toMatch(
+    /\d+\\n\d+\\n.+\[Lines 1000-1099 of [\d,]+\. Use offset=1100 to continue\.\]/,
+  );
+});
+
+it(
+  "keeps commands in the sandbox from what the settings hide",
+  { tags: "bubblewrap" },
+  async () => {
+    await mkdir(join(folder, "private"));
+    await writeFile(join(folder, "private/key"), "hunter22");
+    const hidden = [join(folder, "private")];
+    const tried = async (settings: HarnessOptions["settings"]): Promise<string> => {
+      const command = call("shell", { command: "cat private/key" });
+      const opened = await open({ tools: ["shell"], mode: "full", sandbox: "auto", ...settings }, [
+        command,
+        "Done.",
+      ]);
+      await opened.prompt({ text: "Look" });
+      await opened.close();
+      return JSON.stringify(opened.agent.state.messages);
+    };
+    expect(await tried({})).toContain("hunter22");
+    expect(await tried({ hidden })).not.toContain("hunter22");
+  },
+);
+
 it("counts what a sub-agent has used apart from the answers, and once", async () => {
   const opened = await open({ tools: ["task"], mode: "full" }, [
     { parts: [call("task", { description: "Look", prompt: "Look around." })], usage: PRICED },

@@ -45,7 +45,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
       (settings.plugins !== undefined && !options.explicit?.has("tools")),
     warn: options.warn,
   });
-  const { domains, network = false, oracle, sandbox = "auto", writable } = settings;
+  const { domains, hidden, network = false, oracle, sandbox = "auto", writable } = settings;
   const { client } = models;
   const folder = realPath(options.cwd);
   const ofSkills = guidance.hasSkillTool
@@ -59,6 +59,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     network,
     ...(domains && { domains }),
     ...(writable && { writable }),
+    ...(hidden && { hidden }),
     environment: options.env,
     ...(options.trusted && { readOnlyFiles: options.trusted.places }),
     ...(options.ceilings && { secret: options.ceilings.secret }),

@@ -27,6 +27,8 @@ export interface Settings {
   domains?: readonly string[];
   /** Folders outside of the project that commands may change; absolute once loaded. */
   writable?: readonly string[];
+  /** Further places that commands in the sandbox may not read; absolute once loaded. */
+  hidden?: readonly string[];
   maxTurns?: number;
   /** US dollars. */
   maxCost?: number;

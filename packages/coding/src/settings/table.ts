@@ -389,6 +389,16 @@ export const SETTINGS: {
       allows: () => false,
     },
   },
+  hidden: {
+    kind: TEXTS,
+    about: "Further files and folders that commands in the sandbox may not read.",
+    otherwise: "none",
+    from: (paths, folder, home) => paths.map((path) => ownPath(path, folder, home)),
+    project: {
+      why: "Its list would take the place of yours.",
+      allows: () => false,
+    },
+  },
   maxTurns: {
     kind: COUNT,
     about: "Ends a run after this many answers.",
