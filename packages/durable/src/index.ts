@@ -2,6 +2,7 @@ export * from "./contract/agent.ts";
 export * from "./contract/engine.ts";
 export * from "./contract/errors.ts";
 export type { LiveHub } from "./runs/live.ts";
+export type { LogHub } from "./runs/log-hub.ts";
 export { MAX_ENTRY_BYTES } from "./contract/messages.ts";
 export { openRuns, openStore } from "./runs/open.ts";
 export { Runs } from "./runs/runs.ts";

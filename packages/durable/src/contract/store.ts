@@ -43,6 +43,9 @@ export interface Store {
   /** All entries without their content, in order. */
   listEntries(session: string): Promise<EntryInfo[]>;
 
+  /** The last entry of each of these sessions. */
+  readSeqs(sessions: readonly string[]): Promise<ReadonlyMap<string, number>>;
+
   // The side that works.
 
   /** Adds a worker, alive for `leaseMs`; one that is there gets what has changed. */

@@ -68,7 +68,7 @@ export class Database implements Session {
       max: options.pool,
       allowExitOnIdle: true,
     });
-    // A connection that breaks while nobody uses it is replaced when it is needed.
+    // A connection that breaks between two uses is replaced when it is needed.
     this.#pool.on("error", () => {});
   }
 
@@ -133,7 +133,7 @@ export class Database implements Session {
         client.release();
         return value;
       } catch (error) {
-        const isConflict = CONFLICTS.has(codeOf(error) ?? "");
+        const isConflict = CONFLICTS.has(readCode(error) ?? "");
         const isBroken = !isConflict && !(error instanceof DurableError) && isAway(error);
         client?.release(isBroken);
         if (isConflict && conflicts < MAX_CONFLICTS) continue;
@@ -211,7 +211,7 @@ export function describePlace(url: string): string {
 export function explainError(place: string, error: unknown): unknown {
   if (error instanceof DurableError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const reason = NO_ACCESS[codeOf(error) ?? ""];
+  const reason = NO_ACCESS[readCode(error) ?? ""];
   if (reason !== undefined) {
     return new DurableError(
       "no_access",
@@ -222,19 +222,19 @@ export function explainError(place: string, error: unknown): unknown {
   if (!isAway(error)) return error;
   return new DurableError(
     "unavailable",
-    `${place} does not answer: ${message || codeOf(error)}. Check that it runs and that the address is right.`,
+    `${place} does not answer: ${message || readCode(error)}. Check that it runs and that the address is right.`,
     { cause: error },
   );
 }
 
-function codeOf(error: unknown): string | undefined {
+function readCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 
 /** Whether the database cannot be reached now. */
 function isAway(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = readCode(error);
   // Of the system, such as ECONNRESET: no code of Postgres begins with E.
   if (code?.startsWith("E")) return true;
   if (code !== undefined) return AWAY.has(code) || code.startsWith("08") || CONFLICTS.has(code);

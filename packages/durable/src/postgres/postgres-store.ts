@@ -58,9 +58,9 @@ const OWN =
 
 /** A run in a session that nothing else has: one statement, and so one round trip. */
 const START_FRESH = `with session as (
-    insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, wakes, ready_at, priority,
-      run, created_at, updated_at)
-    select $1, $2, $3, $4, 'ready', $5::bigint, $5::bigint, 1, coalesce($6, ${NOW}), $7::bigint, $8,
+    insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, wakes, ready_at, due,
+      priority, run, created_at, updated_at)
+    select $1, $2, $3, $4, 'ready', $5::bigint, $5::bigint, 1, ${NOW}, $6::bigint, $7::bigint, $8,
       ${NOW}, ${NOW}
     where not exists (select 1 from gyre_tenant where id = $2 and max_ready is not null)
       and not exists (select 1 from gyre_run where id = $8)
@@ -79,18 +79,19 @@ const INSERT_RUN = `insert into gyre_run (id, session, digest, agent, tenant, po
     parent_call, traceparent, limits, output, meta, started_at)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, ${NOW})`;
 
-/** A waiting session gets ready; one that is set aside only where it is to end. */
+/** A waiting session gets ready; one that is set aside, or is not due yet, only where it is to end. */
 const WAKE = `update gyre_session set wakes = wakes + 1,
   status = case when status = 'waiting' or (status in ('idle', 'aside') and $2) then 'ready' else status end,
-  ready_at = case when status = 'waiting' or $2 then least(coalesce(ready_at, ${NOW}), ${NOW}) else ready_at end
+  due = case when status = 'waiting' or $2 then null else due end,
+  ready_at = case when status = 'waiting' then ${NOW} else ready_at end
   where id = $1`;
 
-/** The run may have ended, and the item may be there, since somebody looked. */
+/** The run may have ended, and the item may be there, since the caller looked. */
 const INSERT_ITEM = `insert into gyre_inbox (session, run, kind, data, key, due, at)
   select session, id, $2, $3, $4, $5::bigint, ${NOW} from gyre_run where id = $1 and ended_at is null
   on conflict (session, key) do nothing`;
 
-const READY = `status = 'ready' and pool = $1 and ready_at <= ${NOW} and agent = any($3)
+const READY = `status = 'ready' and pool = $1 and due is null and agent = any($3)
   and (version = '' or agent || ' ' || version <> all($4))`;
 
 /** The worker's row is locked, so that no sweep removes it meanwhile. */
@@ -101,7 +102,7 @@ const CLAIM_FREE = `with me as materialized (select id from gyre_worker where id
     order by priority desc, ready_at limit $6 for update skip locked
   ), claimed as (
     update gyre_session s set status = 'running', owner = $5, token = s.token + 1,
-      claim = $7::text || ':' || s.token, ready_at = null, updated_at = ${NOW}
+      claim = $7::text || ':' || s.token, due = null, updated_at = ${NOW}
     from found where s.id = found.id returning s.*
   ), counted as (
     update gyre_run r set activations = r.activations + 1 from claimed where r.id = claimed.run
@@ -109,7 +110,7 @@ const CLAIM_FREE = `with me as materialized (select id from gyre_worker where id
 
 const CLAIM_THESE = `with claimed as (
     update gyre_session set status = 'running', owner = $2, token = token + 1,
-      claim = $3::text || ':' || token, ready_at = null, updated_at = ${NOW}
+      claim = $3::text || ':' || token, due = null, updated_at = ${NOW}
     where id = any($1) returning *
   ), counted as (
     update gyre_run r set activations = r.activations + 1 from claimed where r.id = claimed.run
@@ -117,14 +118,14 @@ const CLAIM_THESE = `with claimed as (
 
 /** What is to do before and after a claim: one round trip. */
 const LOOK_AROUND = `with due as (
-    update gyre_session set status = 'ready' where id in (
-      select id from gyre_session where status = 'waiting' and ready_at <= ${NOW} for update skip locked)
-    returning 1
+    update gyre_session s set status = 'ready', due = null, ready_at = s.due from (
+      select id from gyre_session where status in ('ready', 'waiting') and due <= ${NOW}
+      for update skip locked) found
+    where s.id = found.id returning 1
   ) select exists (select 1 from gyre_worker where id = $1) as alive,
     exists (select 1 from gyre_tenant where max_running is not null) as capped,
     (select count(*) from due) as due,
-    (select min(ready_at) from gyre_session where status in ('ready', 'waiting')
-      and ready_at > ${NOW}) - ${NOW} as next`;
+    (select min(due) from gyre_session where status in ('ready', 'waiting') and due > ${NOW}) - ${NOW} as next`;
 
 /**
  * A step: entries, what they deliver, and how far the run has come. The open run is updated once,
@@ -159,7 +160,7 @@ export class PostgresStore implements Store {
   /** Leases do not wait behind work. */
   readonly #leases: Database;
   readonly #notifier: Notifier;
-  /** Claims whose answer was lost: nobody here works on them. */
+  /** Claims whose answer was lost: this process does not work on them. */
   readonly #lostClaims = new Set<string>();
 
   private constructor(database: Database, leases: Database, notifier: Notifier) {
@@ -232,8 +233,8 @@ export class PostgresStore implements Store {
   async #start(db: Session, run: NewRun): Promise<StartOutcome> {
     // The row of the session is the lock: what follows is seen by one at a time.
     await db.run(
-      `insert into gyre_session (id, tenant, pool, agent, status, created_at, updated_at)
-        values ($1, $2, $3, $4, 'idle', ${NOW}, ${NOW}) on conflict do nothing`,
+      `insert into gyre_session (id, tenant, pool, agent, status, ready_at, created_at, updated_at)
+        values ($1, $2, $3, $4, 'idle', ${NOW}, ${NOW}, ${NOW}) on conflict do nothing`,
       ...[run.session, run.tenant, run.pool, run.agent],
     );
     const session = await db.first<SessionRecord>(
@@ -270,7 +271,7 @@ export class PostgresStore implements Store {
     );
     await db.run(
       `update gyre_session set status = 'ready', run = $2, version = '', seq = $3,
-        leaf = $4, pool = $5, priority = $6, ready_at = coalesce($7, ${NOW}),
+        leaf = $4, pool = $5, priority = $6, ready_at = ${NOW}, due = $7,
         deaths = 0, wakes = wakes + 1, updated_at = ${NOW} where id = $1`,
       ...[run.session, run.id, last, last > seq ? last : leaf],
       ...[run.pool, run.priority, run.at ?? null],
@@ -335,7 +336,7 @@ export class PostgresStore implements Store {
   async #retry(db: Session, { id, session }: RunRow): Promise<true | undefined> {
     const changed = await db.run(
       `update gyre_session s set status = 'ready', run = $2, deaths = 0, ready_at = ${NOW},
-        wakes = wakes + 1 where id = $1 and ((status = 'aside' and run = $2) or (run is null
+        due = null, wakes = wakes + 1 where id = $1 and ((status = 'aside' and run = $2) or (run is null
         and exists (select 1 from gyre_run where id = $2 and ended_at is not null)))`,
       ...[session, id],
     );
@@ -441,6 +442,14 @@ export class PostgresStore implements Store {
     return rows.map(toInfo);
   }
 
+  async readSeqs(sessions: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#database.all<{ id: string; seq: number }>(
+      "select id, seq from gyre_session where id = any($1)",
+      sessions,
+    );
+    return new Map(rows.map(({ id, seq }) => [id, seq]));
+  }
+
   async register({ id, agents, pools, leaseMs }: NewWorker): Promise<void> {
     await this.#leases.run(
       `insert into gyre_worker (id, lease, host, pid, agents, pools, started_at)
@@ -463,7 +472,7 @@ export class PostgresStore implements Store {
       await db.run("delete from gyre_worker where id = $1", worker);
       // A statement of its own: it sees what the worker claimed in the last moment.
       return db.all<{ id: string }>(
-        `update gyre_session set status = 'ready', ready_at = ${NOW}
+        `update gyre_session set status = 'ready', ready_at = ${NOW}, due = null
           where owner = $1 and status = 'running' returning id`,
         worker,
       );
@@ -504,7 +513,7 @@ export class PostgresStore implements Store {
   async #releaseLost(worker: string): Promise<void> {
     for (const batch of this.#lostClaims) {
       await this.#database.run(
-        `update gyre_session set status = 'ready', ready_at = ${NOW}
+        `update gyre_session set status = 'ready', ready_at = ${NOW}, due = null
           where owner = $1 and status = 'running' and starts_with(claim, $2)`,
         ...[worker, `${batch}:`],
       );
@@ -659,13 +668,18 @@ export class PostgresStore implements Store {
         ...("at" in due ? [due.at, null] : [null, due.inMs]),
       );
     }
-    const readyIn = finish.readyInMs ?? (status === "ready" && timers.length === 0 ? 0 : null);
     await db.run(
       `update gyre_session set status = $2, owner = null,
-        ready_at = least(${NOW} + $3, (select min(due) from gyre_inbox where session = $1 and key = any($4))),
+        ready_at = ${NOW}, due = least(${NOW} + $3, (select min(due) from gyre_inbox where session = $1 and key = any($4))),
         run = case when $5 then null else run end, version = case when $5 then '' else version end,
         deaths = case when $6 then 0 else $7 end, updated_at = ${NOW} where id = $1`,
-      ...[session, status, readyIn, timers.map(({ key }) => key), end !== undefined],
+      ...[
+        session,
+        status,
+        finish.readyInMs ?? null,
+        timers.map(({ key }) => key),
+        end !== undefined,
+      ],
       ...[change.entries.length > 0, row.deaths],
     );
     if (run !== null && !end && finish.pending !== undefined) {
@@ -817,7 +831,7 @@ async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSessio
   const rows = await db.all<SessionRecord>(
     `update gyre_session set deaths = deaths + 1,
       status = case when deaths >= $2 then 'aside' else 'ready' end,
-      ready_at = case when deaths >= $2 then null else ${NOW} end
+      ready_at = ${NOW}, due = null
       where owner = any($1) and status = 'running' returning *`,
     ...[dead.map(({ id }) => id), maxDeaths],
   );

@@ -21,10 +21,10 @@ const MIGRATIONS: readonly (readonly string[])[] = [
       status text not null check (status in ('idle', 'ready', 'running', 'waiting', 'aside')),
       owner text, token bigint not null default 0, claim text,
       seq bigint not null default 0, leaf bigint, wakes bigint not null default 0,
-      ready_at bigint, priority bigint not null default 0, deaths bigint not null default 0,
+      ready_at bigint not null, due bigint, priority bigint not null default 0, deaths bigint not null default 0,
       run text, created_at bigint not null, updated_at bigint not null) with (fillfactor = 80)`,
     "create index on gyre_session (pool, priority desc, ready_at) where status = 'ready'",
-    "create index on gyre_session (ready_at) where status in ('ready', 'waiting') and ready_at is not null",
+    "create index on gyre_session (due) where status in ('ready', 'waiting') and due is not null",
     "create index on gyre_session (owner) where status = 'running'",
     "create index on gyre_session (tenant, status) where status in ('ready', 'running')",
     `create table gyre_run (

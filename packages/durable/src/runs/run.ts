@@ -25,7 +25,7 @@ import type {
   WaitingCall,
   WatchOptions,
 } from "../contract/types.ts";
-import { watchRun } from "./watch.ts";
+import { waitForEnd, watchRun } from "./watch.ts";
 
 /** A run by its id. It holds nothing: every method asks the store. */
 export class RunHandle implements Run {
@@ -98,15 +98,12 @@ export class RunHandle implements Run {
   }
 
   async result({ signal }: { signal?: AbortSignal } = {}): Promise<RunResult> {
-    const options: WatchOptions = { deltas: false, ...(signal && { signal }) };
-    // It ends with the run; what it yields is read once, at the end.
-    for await (const _ of watchRun(this.#runs, this.id, options)) continue;
+    const row = await waitForEnd(this.#runs, this.id, signal);
     signal?.throwIfAborted();
-    return this.#readResult();
+    return this.#readResult(row ?? (await this.#read()));
   }
 
-  async #readResult(): Promise<RunResult> {
-    const row = await this.#read();
+  async #readResult(row: RunRow): Promise<RunResult> {
     const messages = await readRunMessages(this.#runs.store, row);
     const { id, turns, error, answer } = row;
     const stop = row.stop as AgentStop;

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { PromptInput } from "@gyre/agent";
 import { DurableError } from "../contract/errors.ts";
 import { LiveHub } from "./live.ts";
+import { LogHub } from "./log-hub.ts";
 import { encodeMessages } from "../contract/messages.ts";
 import { RunHandle } from "./run.ts";
 import { explainStuck } from "./stuck.ts";
@@ -28,10 +29,13 @@ export class Runs {
   readonly store: Store;
   /** Live events of runs that a worker of this process works on. */
   readonly live: LiveHub = new LiveHub();
+  /** Notices what others write. */
+  readonly logs: LogHub;
   readonly #onError: StoreOptions["onError"];
 
   constructor(store: Store, options: Pick<StoreOptions, "onError"> = {}) {
     this.store = store;
+    this.logs = new LogHub(store);
     this.#onError = options.onError;
   }
 

@@ -1,12 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { DurableError } from "../contract/errors.ts";
 import { EntryDecoder, READ_AT_ONCE, readEnd, toEvent } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
+import { Wakeup } from "./wakeup.ts";
 import type { RunRow } from "../contract/store.ts";
 import type { RunEvent, WatchOptions } from "../contract/types.ts";
-
-/** Hints may be lost: the log is looked at this often in any case. */
-const LOOK_EVERY_MS = 500;
 
 /** The events of a run by number, from the log, with the live events of this process between. */
 export async function* watchRun(
@@ -19,11 +16,7 @@ export async function* watchRun(
   const { session } = first;
   const wakeup = new Wakeup();
   const live: RunEvent[] = [];
-  const stops = [
-    store.listen("log", (hint) => {
-      if (hint.session === undefined || hint.session === session) wakeup.wake();
-    }),
-  ];
+  const stops = [runs.logs.watch(session, wakeup.wake)];
   if (deltas) {
     stops.push(
       runs.live.listen(session, (event) => {
@@ -82,28 +75,24 @@ async function readRun(runs: Runs, id: string): Promise<RunRow> {
   throw new DurableError("not_found", `There is no run "${id}": list() has those that there are.`);
 }
 
-/** Waits until something has changed, or might have. */
-class Wakeup {
-  #isWoken = false;
-  #wake: (() => void) | undefined;
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#wake?.();
-  }
-
-  reset(): void {
-    this.#isWoken = false;
-  }
-
-  async wait(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#isWoken || signal?.aborted) return;
-    const woken = new AbortController();
-    const stop = (): void => woken.abort();
-    this.#wake = stop;
-    signal?.addEventListener("abort", stop);
-    await sleep(LOOK_EVERY_MS, undefined, { signal: woken.signal }).catch(() => {});
-    signal?.removeEventListener("abort", stop);
-    this.#wake = undefined;
+/** Waits until a run has ended. Undefined: the signal has fired before. */
+export async function waitForEnd(
+  runs: Runs,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<RunRow | undefined> {
+  const { session } = await readRun(runs, id);
+  const wakeup = new Wakeup();
+  const stop = runs.logs.watch(session, wakeup.wake);
+  try {
+    while (!signal?.aborted) {
+      wakeup.reset();
+      const row = await readRun(runs, id);
+      if (row.status === "ended") return row;
+      await wakeup.wait(signal);
+    }
+    return undefined;
+  } finally {
+    stop();
   }
 }

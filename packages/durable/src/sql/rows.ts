@@ -119,7 +119,7 @@ export interface RunRecord {
   owner: string | null;
   started_at: number;
   ended_at: number | null;
-  ready_at: number | null;
+  due: number | null;
 }
 
 /** A run is what its session is while it is the open one. */
@@ -128,7 +128,7 @@ const STATUS = `case when r.ended_at is not null then 'ended'
 
 const SELECT_RUN = `select r.*, ${STATUS} as status, s.deaths,
   case when s.run = r.id and s.status = 'running' then s.owner end as owner,
-  case when s.run = r.id and s.status in ('ready', 'waiting') then s.ready_at end as ready_at
+  case when s.run = r.id and s.status in ('ready', 'waiting') then s.due end as due
   from gyre_run r left join gyre_session s on s.id = r.session`;
 
 export const SELECT_RUN_BY_ID: string = `${SELECT_RUN} where r.id = ?`;
@@ -159,7 +159,7 @@ export function marks(count: number): string {
 }
 
 export function toRun(record: RunRecord, now: number): RunRow {
-  const { parent, parent_call: call, ready_at: readyAt } = record;
+  const { parent, parent_call: call, due: readyAt } = record;
   return {
     id: record.id,
     session: record.session,

@@ -8,6 +8,8 @@ const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 8;
 
 interface Work {
+  /** It is one statement, which needs no transaction around it. */
+  readonly isOne: boolean;
   readonly since: number;
   run(): void;
   reject(error: unknown): void;
@@ -67,9 +69,19 @@ export class Connection {
 
   /** Runs statements that are made all or not at all, and stored when the promise settles. */
   write<T>(work: () => T): Promise<T> {
+    return this.#enqueue(work, false);
+  }
+
+  /** The same for one statement. */
+  writeOne<T>(work: () => T): Promise<T> {
+    return this.#enqueue(work, true);
+  }
+
+  #enqueue<T>(work: () => T, isOne: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       let value: T;
       this.#queue.push({
+        isOne,
         since: Date.now(),
         run: () => {
           value = work();
@@ -137,9 +149,10 @@ export class Connection {
 
   #commit(group: readonly Work[]): void {
     this.#settled.length = 0;
-    this.exec("begin immediate");
+    const isOne = group.length === 1 && group[0]?.isOne === true;
+    if (!isOne) this.exec("begin immediate");
     for (const work of group) work.run();
-    this.exec("commit");
+    if (!isOne) this.exec("commit");
     for (const settle of this.#settled) settle();
     this.#settled.length = 0;
   }

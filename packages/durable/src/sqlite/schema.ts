@@ -19,11 +19,11 @@ create table gyre_session (
   agent text not null, version text not null default '',
   status text not null, owner text, token integer not null default 0, claim text,
   seq integer not null default 0, leaf integer, wakes integer not null default 0,
-  ready_at integer, priority integer not null default 0, deaths integer not null default 0,
+  ready_at integer not null, due integer, priority integer not null default 0, deaths integer not null default 0,
   run text, created_at integer not null, updated_at integer not null
 ) without rowid;
 create index gyre_session_ready on gyre_session (pool, priority desc, ready_at) where status = 'ready';
-create index gyre_session_due on gyre_session (ready_at) where status in ('ready', 'waiting') and ready_at is not null;
+create index gyre_session_due on gyre_session (due) where status in ('ready', 'waiting') and due is not null;
 create index gyre_session_owner on gyre_session (owner) where status = 'running';
 create index gyre_session_tenant on gyre_session (tenant, status) where status in ('ready', 'running');
 create table gyre_run (

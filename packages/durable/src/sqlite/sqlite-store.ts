@@ -71,15 +71,17 @@ interface WorkerRecord {
   live: number;
 }
 
+/** Rings of a bell within this time are answered at once. */
+const MIN_CHECK_MS = 2;
 const INSERT_ENTRY =
   "insert into gyre_entry (session, seq, parent, type, data, token, at) values (?, ?, ?, ?, ?, ?, ?)";
 const INSERT_ITEM = `insert into gyre_inbox (session, run, kind, data, key, due, at)
   values (?, ?, ?, ?, ?, ?, ?) on conflict (session, key) do nothing`;
-/** A waiting session gets ready; one that is set aside only where it is to end. */
+/** A waiting session gets ready; one that is set aside, or is not due yet, only where it is to end. */
 const WAKE = `update gyre_session set wakes = wakes + 1,
   status = case when status = 'waiting' or (status in ('idle', 'aside') and ?) then 'ready' else status end,
-  ready_at = case when status = 'waiting' or ? then min(coalesce(ready_at, ?), ?) else ready_at end
-  where id = ?`;
+  due = case when status = 'waiting' or ? then null else due end,
+  ready_at = case when status = 'waiting' then ? else ready_at end where id = ?`;
 const OWN = "id = ? and token = ? and claim = ? and owner = ? and status = 'running' and seq = ?";
 
 /** One SQLite file on a local disk. */
@@ -92,6 +94,9 @@ export class SqliteStore implements Store {
     log: new Set(),
   };
   readonly #bells: Record<Interest, Bell>;
+  readonly #isChecking: Record<Interest, boolean> = { work: false, log: false };
+  /** What `data_version` was at the last look: it changes with commits of others alone. */
+  readonly #versions: Record<Interest, number | undefined> = { work: undefined, log: undefined };
 
   private constructor(connection: Connection) {
     this.#connection = connection;
@@ -140,7 +145,7 @@ export class SqliteStore implements Store {
     if (!isOpen) {
       const data = JSON.stringify(run.prompt);
       db.run(INSERT_ITEM, run.session, run.id, "prompt", data, `prompt:${run.id}`, null, now);
-      db.run(WAKE, 0, 0, now, now, run.session);
+      db.run(WAKE, 0, 0, now, run.session);
       return "queued";
     }
     let { seq, leaf } = session ?? { seq: 0, leaf: null };
@@ -149,19 +154,19 @@ export class SqliteStore implements Store {
       db.run(INSERT_ENTRY, ...entryValues(run.session, session?.token ?? 0, row));
       leaf = seq;
     }
-    const readyAt = run.at ?? now;
+    const due = run.at ?? null;
     if (session) {
       db.run(
         `update gyre_session set status = 'ready', run = ?, version = '', seq = ?, leaf = ?, pool = ?,
-          priority = ?, ready_at = ?, deaths = 0, wakes = wakes + 1, updated_at = ? where id = ?`,
-        ...[run.id, seq, leaf, run.pool, run.priority, readyAt, now, run.session],
+          priority = ?, ready_at = ?, due = ?, deaths = 0, wakes = wakes + 1, updated_at = ? where id = ?`,
+        ...[run.id, seq, leaf, run.pool, run.priority, now, due, now, run.session],
       );
     } else {
       db.run(
-        `insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, wakes, ready_at,
-          priority, run, created_at, updated_at) values (?, ?, ?, ?, 'ready', ?, ?, 1, ?, ?, ?, ?, ?)`,
+        `insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, wakes, ready_at, due,
+          priority, run, created_at, updated_at) values (?, ?, ?, ?, 'ready', ?, ?, 1, ?, ?, ?, ?, ?, ?)`,
         ...[run.session, run.tenant, run.pool, run.agent, seq, leaf],
-        ...[readyAt, run.priority, run.id, now, now],
+        ...[now, due, run.priority, run.id, now, now],
       );
     }
     return "started";
@@ -215,7 +220,7 @@ export class SqliteStore implements Store {
     const now = Date.now();
     db.run(INSERT_ITEM, session, run, kind, data, key, null, now);
     const isAbort = kind === "abort" ? 1 : 0;
-    db.run(WAKE, isAbort, isAbort, now, now, session);
+    db.run(WAKE, isAbort, isAbort, now, session);
     return { outcome: "sent", session };
   }
 
@@ -251,8 +256,8 @@ export class SqliteStore implements Store {
     const now = Date.now();
     db.run("update gyre_run set ended_at = null, stop = null, error = null where id = ?", id);
     db.run(
-      `update gyre_session set status = 'ready', run = ?, deaths = 0, ready_at = ?, wakes = wakes + 1
-        where id = ?`,
+      `update gyre_session set status = 'ready', run = ?, deaths = 0, ready_at = ?, due = null,
+        wakes = wakes + 1 where id = ?`,
       id,
       now,
       session,
@@ -362,6 +367,16 @@ export class SqliteStore implements Store {
     );
   }
 
+  readSeqs(sessions: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return this.#connection.read(() => {
+      const rows = this.#connection.all<{ id: string; seq: number }>(
+        "select id, seq from gyre_session where id in (select value from json_each(?))",
+        JSON.stringify(sessions),
+      );
+      return new Map(rows.map(({ id, seq }) => [id, seq]));
+    });
+  }
+
   register({ id, agents, pools, leaseMs }: NewWorker): Promise<void> {
     const { host, pid } = this.#process;
     return this.#connection.write(() => {
@@ -376,7 +391,7 @@ export class SqliteStore implements Store {
   }
 
   heartbeat(worker: string, leaseMs: number, live: number): Promise<boolean> {
-    return this.#connection.write(
+    return this.#connection.writeOne(
       () =>
         this.#connection.run(
           "update gyre_worker set lease = ?, live = ? where id = ?",
@@ -392,7 +407,7 @@ export class SqliteStore implements Store {
       const db = this.#connection;
       db.run("delete from gyre_worker where id = ?", worker);
       db.run(
-        `update gyre_session set status = 'ready', ready_at = ? where owner = ? and status = 'running'`,
+        `update gyre_session set status = 'ready', ready_at = ?, due = null where owner = ? and status = 'running'`,
         Date.now(),
         worker,
       );
@@ -403,13 +418,9 @@ export class SqliteStore implements Store {
   async claim(wish: ClaimWish): Promise<ClaimOutcome> {
     const { limit, worker } = wish;
     // Most calls find nothing: they take no lock on the file.
-    const first = await this.#connection.read(() => this.#readNext());
-    if (limit < 1 || first === undefined || first > Date.now()) {
-      return {
-        claims: [],
-        isAlive: true,
-        ...(first !== undefined && { nextInMs: Math.max(0, first - Date.now()) }),
-      };
+    const nextInMs = limit < 1 ? undefined : await this.#connection.read(() => this.#readNext());
+    if (nextInMs === undefined || nextInMs > 0) {
+      return { claims: [], isAlive: true, ...(nextInMs !== undefined && { nextInMs }) };
     }
     return this.#connection.write(() => {
       const db = this.#connection;
@@ -418,19 +429,24 @@ export class SqliteStore implements Store {
     });
   }
 
+  /** In how many milliseconds a session can be claimed; 0: perhaps now. */
   #readNext(): number | undefined {
-    return this.#connection.first<{ ready_at: number }>(
-      `select ready_at from gyre_session where status in ('ready', 'waiting') and ready_at is not null
-        order by ready_at limit 1`,
-    )?.ready_at;
+    const db = this.#connection;
+    const ready = "select 1 from gyre_session where status = 'ready' and due is null limit 1";
+    if (db.first(ready)) return 0;
+    const next = db.first<{ due: number }>(
+      `select due from gyre_session where status in ('ready', 'waiting') and due is not null
+        order by due limit 1`,
+    );
+    return next && Math.max(0, next.due - Date.now());
   }
 
   #claim(wish: ClaimWish): Claim[] {
     const db = this.#connection;
     const now = Date.now();
     db.run(
-      `update gyre_session set status = 'ready' where status = 'waiting' and ready_at is not null
-        and ready_at <= ?`,
+      `update gyre_session set status = 'ready', due = null, ready_at = due
+        where status in ('ready', 'waiting') and due <= ?`,
       now,
     );
     const claims: Claim[] = [];
@@ -439,7 +455,7 @@ export class SqliteStore implements Store {
       for (;;) {
         const count = wish.limit - claims.length;
         if (count < 1) return claims;
-        const found = this.#findReady(wish, pool, "deaths < ?", left, count, now);
+        const found = this.#findReady(wish, pool, "deaths < ?", left, count);
         for (const session of found) {
           const most = left.get(session.tenant);
           if (most !== undefined && most < 1) continue;
@@ -452,7 +468,7 @@ export class SqliteStore implements Store {
     }
     if (claims.length > 0 || !wish.alone) return claims;
     for (const pool of wish.pools) {
-      const [session] = this.#findReady(wish, pool, "deaths >= ?", left, 1, now);
+      const [session] = this.#findReady(wish, pool, "deaths >= ?", left, 1);
       if (session) return [this.#take(session, wish.worker, now)];
     }
     return claims;
@@ -474,17 +490,15 @@ export class SqliteStore implements Store {
     deaths: string,
     left: ReadonlyMap<string, number>,
     limit: number,
-    now: number,
   ): SessionRecord[] {
     const full = [...left].filter(([, most]) => most < 1).map(([id]) => id);
     return this.#connection.all<SessionRecord>(
-      `select * from gyre_session where status = 'ready' and pool = ? and ready_at <= ? and ${deaths}
+      `select * from gyre_session where status = 'ready' and pool = ? and due is null and ${deaths}
         and agent in (select value from json_each(?))
         and (version = '' or agent || ' ' || version not in (select value from json_each(?)))
         and tenant not in (select value from json_each(?))
         order by priority desc, ready_at limit ?`,
       pool,
-      now,
       maxDeaths,
       JSON.stringify(agents),
       JSON.stringify(refused.map(({ agent, version }) => `${agent} ${version}`)),
@@ -498,7 +512,7 @@ export class SqliteStore implements Store {
     const claim = randomUUID();
     const token = session.token + 1;
     db.run(
-      `update gyre_session set status = 'running', owner = ?, token = ?, claim = ?, ready_at = null,
+      `update gyre_session set status = 'running', owner = ?, token = ?, claim = ?, due = null,
         updated_at = ? where id = ?`,
       ...[worker, token, claim, now, session.id],
     );
@@ -600,14 +614,13 @@ export class SqliteStore implements Store {
       return at;
     });
     if (finish.readyInMs !== undefined) dues.push(now + finish.readyInMs);
-    if (status === "ready" && dues.length === 0) dues.push(now);
     const seq = change.seq + change.entries.length;
     db.run(
-      `update gyre_session set status = ?, owner = null, seq = ?, leaf = ?, ready_at = ?,
+      `update gyre_session set status = ?, owner = null, seq = ?, leaf = ?, due = ?, ready_at = ?,
         run = case when ? then null else run end,
         version = case when ? then '' else version end,
         deaths = case when ? then 0 else deaths end, updated_at = ? where id = ?`,
-      ...[status, seq, change.leaf, dues.length > 0 ? Math.min(...dues) : null],
+      ...[status, seq, change.leaf, dues.length > 0 ? Math.min(...dues) : null, now],
       ...[end ? 1 : 0, end ? 1 : 0, change.entries.length > 0 ? 1 : 0, now, session],
     );
     if (row.run !== null && !end && finish.pending !== undefined) {
@@ -708,8 +721,8 @@ export class SqliteStore implements Store {
       // Once more than it takes to be claimed alone.
       const status = deaths >= maxDeaths ? "aside" : "ready";
       db.run(
-        "update gyre_session set status = ?, deaths = deaths + 1, ready_at = ? where id = ?",
-        ...[status, status === "ready" ? now : null, id],
+        "update gyre_session set status = ?, deaths = deaths + 1, ready_at = ?, due = null where id = ?",
+        ...[status, now, id],
       );
       if (status === "aside") {
         db.run("update gyre_run set error = ? where id = ?", explainAside(deaths + 1), run);
@@ -720,7 +733,7 @@ export class SqliteStore implements Store {
 
   listen(interest: Interest, listener: (hint: Hint) => void): () => void {
     this.#listeners[interest].add(listener);
-    const stop = this.#bells[interest].listen(() => listener({}));
+    const stop = this.#bells[interest].listen(() => this.#checkOthers(interest));
     return () => {
       this.#listeners[interest].delete(listener);
       stop();
@@ -733,6 +746,27 @@ export class SqliteStore implements Store {
       this.#listeners[interest].clear();
       this.#bells[interest].close();
     }
+  }
+
+  /** A bell was rung, perhaps by this process: only what others have committed is news. */
+  #checkOthers(interest: Interest): void {
+    if (this.#isChecking[interest]) return;
+    this.#isChecking[interest] = true;
+    setTimeout(() => {
+      this.#isChecking[interest] = false;
+      void this.#connection
+        .read(() => this.#connection.first<{ data_version: number }>("pragma data_version"))
+        .then(
+          (row) => {
+            if (row?.data_version === this.#versions[interest]) return;
+            this.#versions[interest] = row?.data_version;
+            for (const listener of [...this.#listeners[interest]]) listener({});
+          },
+          () => {
+            // It is closed, or busy for long: callers look now and then anyway.
+          },
+        );
+    }, MIN_CHECK_MS);
   }
 
   #notify(interest: Interest, session?: string): void {

@@ -126,20 +126,20 @@ export class Work {
     }
   }
 
-  /** False: the messages have to wait, for what a call waits for. */
+  /**
+   * A steering message answers calls that wait for a person, as a prompt does; where one waits for
+   * something else, the message waits as well, and false is returned.
+   */
   #acceptMessages(kind: "steering" | "followUp", item: number, data: readonly string[]): boolean {
     const { pending } = this.agent.state;
-    const isParked = !this.agent.isRunning && pending.length > 0;
-    if (isParked && !pending.every(waitsForPerson)) return false;
+    const isReply = kind === "steering" && !this.agent.isRunning && pending.length > 0;
+    if (isReply && !pending.every(waitsForPerson)) return false;
     const messages = data.map(decodeMessage);
     const last = messages.at(-1);
     if (last) this.#deliveries.set(last, item);
-    if (isParked) this.#replies.push(...messages);
-    else
-      for (const message of messages) {
-        if (kind === "steering") this.agent.steer(message);
-        else this.agent.followUp(message);
-      }
+    if (isReply) this.#replies.push(...messages);
+    else if (kind === "followUp") for (const message of messages) this.agent.followUp(message);
+    else for (const message of messages) this.agent.steer(message);
     return true;
   }
 
@@ -168,6 +168,7 @@ export class Work {
 
   async #proceedDecided(decisions: Readonly<Record<string, Decision>>): Promise<AgentEndEvent> {
     const { log } = this.#parts;
+    for (const message of this.#replies.splice(0)) this.agent.steer(message);
     await this.#journal.decide(decisions);
     log.take(...this.#decisionItems.splice(0));
     this.#count();
