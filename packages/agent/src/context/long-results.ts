@@ -74,7 +74,11 @@ async function shortenResult(
       ? truncateMiddle(text, room, `[Here a part of ${tokens} tokens in all is left out.]`)
       : quoteAround(text, tokens, summary, room);
   const rest = result.content.filter(({ type }) => type !== "text");
-  return { ...result, content: [{ type: "text", text: `${short}\n\n${where}` }, ...rest] };
+  return {
+    ...result,
+    content: [{ type: "text", text: `${short}\n\n${where}` }, ...rest],
+    shortened: { tokens, ...(summary !== undefined && { summary }) },
+  };
 }
 
 /** A summary between the beginning and the end of the text, which stay as they are. */

@@ -17,6 +17,7 @@ import {
   type TokenCalibration,
   type Tool,
   type ToolCall,
+  type ShortenedResult,
   type ToolOutcome,
   type ToolResultMessage,
   type ToolSchema,
@@ -40,6 +41,8 @@ export type AgentMessage = Message | CustomAgentMessages[keyof CustomAgentMessag
 export interface AgentToolResult<D = unknown> {
   content: UserContent[];
   details?: D;
+  /** Set by the loop where it has made the content shorter for the transcript. */
+  shortened?: ShortenedResult;
   isError?: boolean;
   /** How the call ended. Set by the loop; a tool sets it to say more than `isError` does. */
   outcome?: ToolOutcome;

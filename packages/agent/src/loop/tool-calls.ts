@@ -265,7 +265,7 @@ function emitEnd(
 
 /** Its fields are in the order in which a session file gives them back: a prefix that is cached stays. */
 function toResultMessage(run: Run, call: ToolCall, result: AgentToolResult): ToolResultMessage {
-  const { details, reason } = result;
+  const { details, reason, shortened } = result;
   const outcome = outcomeOf(result);
   const isError = outcome !== "ok";
   return {
@@ -274,6 +274,7 @@ function toResultMessage(run: Run, call: ToolCall, result: AgentToolResult): Too
     toolName: call.name,
     content: result.content.length > 0 ? result.content : [{ type: "text", text: "(no output)" }],
     ...(details !== undefined && { details }),
+    ...(shortened && { shortened }),
     isError,
     outcome,
     ...(isError && reason !== undefined && { reason }),

@@ -202,6 +202,14 @@ export function isToolOutcome(value: unknown): value is ToolOutcome {
   return TOOL_OUTCOMES.some((outcome) => outcome === value);
 }
 
+/** How the result of a tool was made short enough for a transcript. */
+export interface ShortenedResult {
+  /** Of what the tool gave, about. */
+  tokens: number;
+  /** What a model made of it, which is part of the content. Absent: the middle is left out. */
+  summary?: string;
+}
+
 /** The result of a tool call, for the model and for the application. */
 export interface ToolResultMessage {
   role: "toolResult";
@@ -210,6 +218,8 @@ export interface ToolResultMessage {
   content: UserContent[];
   /** For the application that shows the result; the model never sees it. */
   details?: unknown;
+  /** The content is shorter than what the tool gave. */
+  shortened?: ShortenedResult;
   isError: boolean;
   /** How the call ended; absent in transcripts that do not record it: see `outcomeOf`. */
   outcome?: ToolOutcome;

@@ -205,6 +205,7 @@ export function resultMessage(
     toolName,
     content: result.content,
     ...(result.details !== undefined && { details: result.details }),
+    ...(result.shortened && { shortened: result.shortened }),
     isError,
     ...(outcome !== undefined && { outcome }),
     ...(reason !== undefined && { reason }),

@@ -22,6 +22,7 @@ export const shellEntry: ToolEntry<{ env: ToolEnv; shell: ShellOptions }> = {
       const all = `${ended["stdout"]}\n${looseText(ended, "stderr")}`.split("\n");
       return {
         facts: exitCode === 0 ? [] : [formatExit({ exitCode, timedOut, aborted })],
+        ...(ended["isCut"] === true && { summary: "the model got the beginning and the end" }),
         lines: { all, keep: "tail" },
       };
     },

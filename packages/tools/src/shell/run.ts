@@ -349,6 +349,7 @@ async function shellResult(
   const details: ShellDetails = {
     stdout: inMemory(stdout),
     stderr: inMemory(stderr),
+    ...([shownStdout, shownStderr].some((shown) => shown.length > 1) && { isCut: true }),
     exitCode,
     durationMs,
     timedOut,

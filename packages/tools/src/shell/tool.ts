@@ -52,6 +52,8 @@ export interface ShellDetails {
   /** What is in memory of it: all, or the beginning and the end. */
   stdout: string;
   stderr: string;
+  /** The model gets less than that: the beginning and the end. */
+  isCut?: true;
   exitCode: number | null;
   durationMs: number;
   timedOut: boolean;

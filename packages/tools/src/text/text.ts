@@ -29,6 +29,11 @@ export function counted(count: number, word: string, words = `${word}s`): string
   return `${grouped(count)} ${count === 1 ? word : words}`;
 }
 
+/** The same where only some are shown: "100 of 5,000 matches". */
+export function countShown(shown: number, count: number, word: string, words?: string): string {
+  return `${shown < count ? `${grouped(shown)} of ` : ""}${counted(count, word, words)}`;
+}
+
 /**
  * A number that a call gives. Less than makes sense is an error; more than there may be is
  * taken for as much as there may be.

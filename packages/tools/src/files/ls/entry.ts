@@ -1,7 +1,7 @@
 import type { ToolEntry } from "../../contract/entry.ts";
 import { looseNumber, looseRecord, looseText } from "../../contract/loose.ts";
 import { takeLines } from "../../contract/result-lines.ts";
-import { counted } from "../../text/text.ts";
+import { countShown } from "../../text/text.ts";
 import { locatePath } from "../locations.ts";
 
 export const lsEntry: ToolEntry = {
@@ -20,10 +20,11 @@ export const lsEntry: ToolEntry = {
       const total = looseNumber(listing, "totalEntries");
       if (total === undefined) return {};
       const { names } = listing;
-      const all = takeLines({ content }, looseNumber(listing, "shownEntries") ?? 0);
+      const shown = looseNumber(listing, "shownEntries");
+      const all = takeLines({ content }, shown ?? 0);
       const named = Array.isArray(names) ? names.filter((name) => typeof name === "string") : all;
       return {
-        summary: counted(total, "entry", "entries"),
+        summary: countShown(shown ?? total, total, "entry", "entries"),
         ...(total > 0 && { lines: { all, keep: "list", names: named } }),
       };
     },

@@ -2,7 +2,7 @@ import type { ToolEntry } from "../../contract/entry.ts";
 import { looseNumber, looseRecord } from "../../contract/loose.ts";
 import { takeLines } from "../../contract/result-lines.ts";
 import { locatePath, titleSearch } from "../../files/locations.ts";
-import { counted } from "../../text/text.ts";
+import { countShown } from "../../text/text.ts";
 
 export const findEntry: ToolEntry = {
   name: "find",
@@ -19,9 +19,10 @@ export const findEntry: ToolEntry = {
       const search = looseRecord(details);
       const found = looseNumber(search, "found");
       if (found === undefined) return {};
-      const all = takeLines({ content }, looseNumber(search, "shown") ?? 0);
+      const shown = looseNumber(search, "shown");
+      const all = takeLines({ content }, shown ?? 0);
       return {
-        summary: counted(found, "match", "matches"),
+        summary: countShown(shown ?? found, found, "match", "matches"),
         ...(found > 0 && { lines: { all, keep: "list" } }),
       };
     },

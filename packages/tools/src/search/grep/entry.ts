@@ -22,7 +22,7 @@ export const grepEntry: ToolEntry = {
       if (matches === undefined || files === undefined) return {};
       if (matches === 0) return { summary: "no matches" };
       return {
-        summary: `${counted(matches, "match", "matches")} in ${counted(files, "file")}`,
+        summary: `${counted(matches, "match", "matches")} in ${counted(files, "file")}${search["isPartial"] === true ? ", not all" : ""}`,
         lines: {
           all: takeLines({ content }, looseNumber(search, "shownLines") ?? matches),
           keep: "head",

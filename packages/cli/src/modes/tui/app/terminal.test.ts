@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { findColors, cursorMovesIn, fullClearsIn } from "../../../testing/screen-text.ts";
-import type { Answer, Script } from "../../../testing/scripted-service.ts";
+import type { Answer, Script, ScriptedService } from "../../../testing/scripted-service.ts";
 import type { TerminalRun } from "../../../testing/terminal-program.ts";
 import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
 import { measureWidth } from "../../../text/width.ts";
@@ -320,6 +320,87 @@ it("shows what an edit changed", async () => {
     "
   `);
   expect(readFileSync(join(run.cwd, "cart.js"), "utf8")).toContain("price * count");
+});
+
+describe("what the model got of a long result", () => {
+  const full = ["--mode", "full", "--sandbox", "none"];
+
+  /** The text of the newest result in a request. */
+  function readResult(service: ScriptedService, nth: number): string {
+    const text = JSON.stringify(service.requests[nth]?.body["messages"]);
+    const messages = JSON.parse(text) as { content: { type: string; content?: unknown }[] }[];
+    const result = messages.at(-1)?.content.find(({ type }) => type === "tool_result");
+    const parts = result?.content as { text?: string }[] | string | undefined;
+    return typeof parts === "string" ? parts : (parts ?? []).map((part) => part.text).join("\n");
+  }
+
+  it("a summary: is shown in place of the output, and named, also in the session later", async () => {
+    const summary = "SUMMARY: numbers, one more each time.";
+    const command = "seq 1 40000";
+    const { run, service } = await open(
+      [{ say: [{ call: "shell", arguments: { command } }] }, { say: summary }, { say: "Counted." }],
+      // A result may have half of that.
+      { args: full, env: { GYRE_COMPACT_AT: "16000" } },
+    );
+    ask(run, "Count.");
+    await idle(run, "Counted.");
+    const got = readResult(service, 2);
+    expect(got).toContain(summary);
+    const [, tokens = ""] = /\[Of (\d+) tokens/.exec(got) ?? [];
+    const note = `the model got a summary of ${Number(tokens).toLocaleString("en")} tokens`;
+    const rows = (): string => run.screen().join("\n").replaceAll(/\s+/g, " ");
+    expect(rows()).toContain(note);
+    expect(rows()).toContain(summary);
+    expect(rows()).not.toContain(" 39999 ");
+    run.press("ctrl+o");
+    await run.until((now) => !now.join("\n").includes(summary));
+    // All that is shown is what the model got, from its beginning on.
+    const all = [...run.scrollback(), ...run.screen()].map((row) => row.trim());
+    const first = all.findLastIndex((row) => row.includes(note)) + 1;
+    const lines = got.split("\n").filter((line) => !line.startsWith("<"));
+    expect(all.slice(first, first + 100)).toEqual(lines.slice(0, 100));
+
+    run.press("ctrl+d");
+    await run.end;
+    const later = await open([], { args: ["--continue", ...full], home: run.home, cwd: run.cwd });
+    await later.run.until("Counted.");
+    expect(later.run.screen().join("\n").replaceAll(/\s+/g, " ")).toContain(note);
+    expect(later.run.screen().join("\n")).toContain(summary);
+  });
+
+  it("a page: says which part it is", async () => {
+    const numbers = Array.from({ length: 20_000 }, (_, n) => `line ${n + 1}`);
+    const { run, service } = await open(
+      [
+        { say: [{ call: "read", arguments: { path: "big.txt" } }] },
+        { say: [{ call: "grep", arguments: { pattern: "line", path: "big.txt" } }] },
+        { say: "Seen." },
+      ],
+      { args: full, files: { "big.txt": numbers.join("\n") } },
+    );
+    ask(run, "Look.");
+    await idle(run, "Seen.");
+    const last = readResult(service, 1)
+      .match(/line (\d+)/g)
+      ?.at(-1)
+      ?.slice("line ".length);
+    expect(run.screen().join("\n")).toContain(`lines 1-${last} of 20,000`);
+    expect(run.screen().join("\n")).toMatch(/ match(?:es)? in 1 file, not all/);
+  });
+
+  it("the beginning and the end: a row says so", async () => {
+    const { run, service } = await open(
+      [
+        { say: [{ call: "shell", arguments: { command: "yes ABC | head -c 60000" } }] },
+        { say: "Seen." },
+      ],
+      { args: full },
+    );
+    ask(run, "Look.");
+    await idle(run, "Seen.");
+    expect(readResult(service, 1)).toContain("left out; all of it is in");
+    expect(run.screen().join(" ")).toContain("the model got the beginning and the end");
+  });
 });
 
 it("lays out again when the terminal is resized while it streams", async () => {

@@ -20,10 +20,14 @@ export function replay(
   for (let index = first; index < messages.length; index++) {
     const message = messages[index];
     if (message?.role === "toolResult") {
-      const { toolCallId, toolName, isError, content, details, reason } = message;
+      const { toolCallId, toolName, isError, content, details, reason, shortened } = message;
       // A result without its call says nothing.
       if (!called.has(toolCallId)) continue;
-      const result = { content, ...(details !== undefined && { details }) };
+      const result = {
+        content,
+        ...(details !== undefined && { details }),
+        ...(shortened && { shortened }),
+      };
       transcript.handle({
         type: "tool_execution_end",
         toolCallId,

@@ -207,7 +207,7 @@ describe("a tool that looks", () => {
     const details: FindDetails = { pattern: "*", path: "", shown: 2, found: 700, stopped: false };
     const text = "a.ts\nb.ts\n\n[2 of 700 matches shown. Use a narrower pattern.]";
     expect(ended("find", { pattern: "*.ts", path: "src" }, { text, details })).toBe(
-      "● find *.ts in src\n  700 matches: a.ts, b.ts",
+      "● find *.ts in src\n  2 of 700 matches: a.ts, b.ts",
     );
   });
 

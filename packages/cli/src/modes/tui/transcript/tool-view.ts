@@ -1,5 +1,5 @@
 import { type AgentToolResult, type FileChange, present, type ResultSummary } from "@gyre/agent";
-import type { ToolOutcome } from "@gyre/ai";
+import type { ShortenedResult, ToolOutcome } from "@gyre/ai";
 import { findPresentation } from "@gyre/tools/catalog";
 import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import {
@@ -48,34 +48,46 @@ export interface ToolView {
 type ViewBody =
   /** `short` is shown, or `long` when expanded; `total` counts all lines. */
   | { type: "lines"; short: readonly string[]; long: readonly string[]; total?: number }
-  | { type: "text"; text: string; total: number }
+  /** `text` is shown, or `whole` when expanded. */
+  | { type: "text"; text: string; whole: string; total: number }
   | { type: "diff"; files: readonly DiffFile[] };
 
 /** A call with its result. */
 export interface EndedCall {
-  result: Pick<AgentToolResult, "content" | "details">;
+  result: Pick<AgentToolResult, "content" | "details" | "shortened">;
   outcome: ToolOutcome;
   reason?: string | undefined;
 }
 
-/** The summary of the tool; for a tool without one, the text that the model reads. */
+/**
+ * The summary of the tool. For a tool without one, and where the model did not get what the tool gave,
+ * the text that the model reads.
+ */
 export function toolView(tool: string, { result, outcome, reason }: EndedCall): ToolView {
   const summary = present(() => findPresentation(tool)?.summarize?.({ ...result, outcome })) ?? {};
+  const { shortened } = result;
+  const note = shortened && { summary: describeShortened(shortened) };
+  const text = resultText(result);
   if (outcome !== "ok" && summary.lines === undefined) {
-    const body = textBody(reason ?? resultText(result));
-    return endedView(outcome, reason) ?? { end: "bad", facts: [], body };
+    const body = textBody(reason ?? text);
+    return endedView(outcome, reason) ?? { end: "bad", facts: [], ...note, body };
   }
   const facts = [...(summary.facts ?? [])];
-  const shown = summary.changes
-    ? diffView(summary.changes.map(toDiffFile), result)
-    : summaryView(summary);
-  const text = resultText(result);
-  const view: Partial<ToolView> = shown ?? (text.trim() === "" ? {} : { body: textBody(text) });
+  const body = textBody(shortened?.summary ?? text, text);
+  const own = shortened ? undefined : summaryView(summary);
+  const shown = summary.changes ? diffView(summary.changes.map(toDiffFile), result) : own;
+  const view: Partial<ToolView> = shown ?? (text.trim() === "" ? {} : { ...note, body });
   return {
     end: outcome === "ok" ? "good" : "bad",
     ...view,
     facts: [...facts, ...(view.facts ?? [])],
   };
+}
+
+/** What the model got instead of the result. */
+function describeShortened({ summary, tokens }: ShortenedResult): string {
+  const what = summary === undefined ? "the beginning and the end" : "a summary";
+  return `the model got ${what} of ${counted(tokens, "token")}`;
 }
 
 /** The view of a call that was stopped without an error. */
@@ -131,9 +143,16 @@ function linesBody(
 /** No expanded result shows more. */
 const MAX_TEXT_CHARS: number = MAX_WHOLE_ROWS * 200;
 
-function textBody(output: string): ViewBody {
+/** `whole`: where the output is a short form of it. */
+function textBody(output: string, whole = output): ViewBody {
   const text = shownText(output).trim();
-  return { type: "text", text: text.slice(0, MAX_TEXT_CHARS), total: text.split("\n").length };
+  const all = whole === output ? text : shownText(whole).trim();
+  return {
+    type: "text",
+    text: text.slice(0, MAX_TEXT_CHARS),
+    whole: all.slice(0, MAX_TEXT_CHARS),
+    total: all.split("\n").length,
+  };
 }
 
 function diffView(
@@ -194,9 +213,10 @@ function bodyRows(body: ViewBody, end: CallEnd, options: ViewOptions): Row[] {
   }
   const most = isExpanded ? MAX_WHOLE_ROWS : MAX_TEXT_ROWS;
   const style = end === "bad" ? theme.bad : theme.dim;
-  const head = body.text.slice(0, columns * (most + 1));
+  const text = isExpanded ? body.whole : body.text;
+  const head = text.slice(0, columns * (most + 1));
   const wrapped = wrapText(head, columns, style, { first: row(MARGIN) });
-  if (wrapped.length <= most) return wrapped;
+  if (wrapped.length <= most && text === body.whole) return wrapped;
   const rows = wrapped.slice(0, most);
   // Rows are not lines, but the number shows whether it is much.
   return [...rows, ...moreRows(Math.max(1, body.total - most), options)];
