@@ -14,7 +14,7 @@ export class LogHub {
   readonly #watched = new Map<string, Watched>();
   #unlisten: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #isLooking = false;
   #shouldLook = false;
 
   constructor(store: Store) {
@@ -49,7 +49,9 @@ export class LogHub {
 
   #lookSoon(): void {
     this.#shouldLook = true;
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    void this.#look().finally(() => (this.#isLooking = false));
   }
 
   async #look(): Promise<void> {

@@ -174,6 +174,8 @@ async function live(dies?: { at: number; when: "before" | "after" }): Promise<St
   const messages = await run.messages();
   const rows = await store.readEntriesAfter("r", 0, 1_000);
   await last.stop();
+  // Nothing answers it any more.
+  if (dies) void first.stop({ drainMs: 0 });
   await store.close();
   return { outside, messages, commits: mortal.commits, rows, activations, stop };
 }

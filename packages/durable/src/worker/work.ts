@@ -57,6 +57,8 @@ export class Work {
   readonly #accepted = new Set<number>();
   readonly #decisions: Record<string, Decision> = {};
   #decisionItems: number[] = [];
+  /** Messages that wait, as a call does. */
+  #postponed: InboxItem[] = [];
   /** Messages that answer calls which wait for a person. */
   #replies: AgentMessage[] = [];
   #abortion: { reason?: string } | undefined;
@@ -109,6 +111,7 @@ export class Work {
 
   /** Takes what was sent. */
   accept(items: readonly InboxItem[]): void {
+    this.#postponed = [];
     for (const item of items) {
       const { id, run, kind, data, dueInMs } = item;
       if (run !== this.#parts.row.id || dueInMs > 0 || this.#accepted.has(id)) continue;
@@ -120,7 +123,10 @@ export class Work {
         Object.assign(this.#decisions, JSON.parse(data));
         this.#decisionItems.push(id);
       } else if (kind === "steering" || kind === "followUp") {
-        if (!this.#acceptMessages(kind, id, JSON.parse(data))) continue;
+        if (!this.#acceptMessages(kind, id, JSON.parse(data))) {
+          this.#postponed.push(item);
+          continue;
+        }
       } else continue;
       this.#accepted.add(id);
     }
@@ -195,9 +201,11 @@ export class Work {
     const limits = this.#readLeft();
     if (!limits) return { ...this.inferEnd(), stop: "limit" };
     const output = this.#output;
-    const end = await run({ limits, ...(output && { output }) } as ContinueOptions & {
+    const running = run({ limits, ...(output && { output }) } as ContinueOptions & {
       output: AnySchema;
     });
+    this.accept(this.#postponed.splice(0));
+    const end = await running;
     this.#activeMs += performance.now() - this.#startedAt;
     this.#startedAt = performance.now();
     // The agent has counted from the last activation on.

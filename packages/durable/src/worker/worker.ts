@@ -126,7 +126,6 @@ export class Worker {
     if (this.#state !== "working") return;
     this.#state = "draining";
     clearTimeout(this.#nextClaim);
-    await this.#claiming;
     for (const activation of this.#activations.values()) activation.drain();
     await this.#waitForIdle(drainMs);
     this.#state = "stopped";
@@ -207,7 +206,10 @@ export class Worker {
         this.#report(error, "claim");
         this.#claimIn(LOOK_EVERY_MS);
       })
-      .finally(() => (this.#claiming = undefined));
+      .finally(() => {
+        this.#claiming = undefined;
+        this.#onIdle();
+      });
   }
 
   #claimIn(ms: number): void {
@@ -259,6 +261,7 @@ export class Worker {
       return;
     }
     const activation = new Activation(this.#runs, claim, agent);
+    if (this.#state !== "working") activation.drain();
     this.#activations.set(session, activation);
     void activation.work().then((outcome) => {
       if (this.#activations.get(session) === activation) this.#activations.delete(session);
@@ -311,14 +314,14 @@ export class Worker {
 
   /** Settles when nothing is worked on, or after `ms`. */
   async #waitForIdle(ms: number): Promise<void> {
-    if (this.#activations.size === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#onIdle = () => {
-        if (this.#activations.size > 0) return;
+        if (this.#activations.size > 0 || this.#claiming) return;
         clearTimeout(timer);
         resolve();
       };
+      this.#onIdle();
     });
     this.#onIdle = () => {};
   }
