@@ -7,7 +7,7 @@ import type { AgentEvent } from "@gyre/agent";
 import { ERROR_CODES } from "@gyre/protocol";
 import { toWireEvent } from "@gyre/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../packages/cli/src/core/exit-codes.ts";
 import { EXIT_MEANINGS, RUN_GROUPS, typedCommands } from "../packages/cli/src/commands/help.ts";
 import { COMMANDS } from "../packages/cli/src/core/options.ts";
 import {

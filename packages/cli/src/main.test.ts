@@ -50,9 +50,10 @@ describe("gyre", () => {
       .filter((id) => !id.includes("rolldown"));
     expect(modules.toSorted()).toEqual(
       [
+        "core/exit-codes.ts",
         "core/options.ts",
         "main.ts",
-        "../../coding/src/core/exit-codes.ts",
+        "../../coding/src/core/errors.ts",
         "../../coding/src/core/version.ts",
       ].map(at),
     );

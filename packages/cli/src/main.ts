@@ -4,9 +4,10 @@ import {
   EXIT,
   type ExitCode,
   ExitError,
+  findExitCodeOf,
   OutputError,
   UsageError,
-} from "@gyre/coding/internal/core/exit-codes";
+} from "./core/exit-codes.ts";
 import type { Io } from "./core/io.ts";
 import {
   type CommandName,
@@ -261,7 +262,7 @@ async function withSignals(
     return ending.reason?.exitCode ?? result;
   } catch (error) {
     if (!(ending.reason instanceof OutputError)) reportError(error);
-    return ending.reason?.exitCode ?? chooseExitCode(error);
+    return ending.reason?.exitCode ?? findExitCodeOf(error);
   } finally {
     ending.isOver = true;
   }
@@ -271,10 +272,6 @@ function reportError(error: unknown): void {
   const text = error instanceof Error ? error.message : String(error);
   const hint = error instanceof UsageError ? "\nSee gyre --help." : "";
   process.stderr.write(`gyre: ${text}${hint}\n`);
-}
-
-function chooseExitCode(error: unknown): ExitCode {
-  return error instanceof UsageError || error instanceof ExitError ? error.exitCode : EXIT.failed;
 }
 
 function startFolder(): string {

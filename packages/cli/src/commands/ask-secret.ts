@@ -1,4 +1,4 @@
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io, Sink } from "../core/io.ts";
 
 /** More than any key has. */

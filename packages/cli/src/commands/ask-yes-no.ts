@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 
 /**

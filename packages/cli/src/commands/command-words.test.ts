@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { splitCommand } from "./command-words.ts";
-import { UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { UsageError } from "../core/exit-codes.ts";
 
 describe("splitCommand", () => {
   it.each([

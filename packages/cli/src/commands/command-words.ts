@@ -1,4 +1,4 @@
-import { UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { UsageError } from "../core/exit-codes.ts";
 
 /**
  * A command line as a program and its arguments, split as a shell would: at spaces, but

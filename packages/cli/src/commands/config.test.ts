@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { runConfig } from "./config.ts";
-import { EXIT, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, UsageError } from "../core/exit-codes.ts";
 import type { Values } from "../core/options.ts";
 import { textIo } from "../testing/command-io.ts";
 import {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import { EXIT, type ExitCode, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../core/exit-codes.ts";
 import { EXIT_MEANINGS, helpText, RUN_GROUPS, typedCommands } from "./help.ts";
 import { COMMANDS, OPTIONS } from "../core/options.ts";
 import { DEFAULT_TOOLS, OTHER_TOOLS } from "@gyre/coding/internal/core/tool-lists";

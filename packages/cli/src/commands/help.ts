@@ -1,4 +1,4 @@
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../core/exit-codes.ts";
 import {
   COMMANDS,
   type CommandName,

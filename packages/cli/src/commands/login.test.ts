@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createKeyStore } from "@gyre/ai/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import { runLogin, runLogout } from "./login.ts";
 import { type TextIo, textIo } from "../testing/command-io.ts";

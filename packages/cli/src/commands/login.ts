@@ -3,7 +3,7 @@ import { createKeyStore, KeyFileError, type KeyStore } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES } from "@gyre/ai/providers";
 import { readSecret } from "./ask-secret.ts";
 import { splitCommand } from "./command-words.ts";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import { environmentKeys, keyFilePath } from "@gyre/coding/internal/models/service-places";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../core/exit-codes.ts";
 import { typedCommands } from "./help.ts";
 import { manualPage } from "./manual.ts";
 import { OPTIONS } from "../core/options.ts";

@@ -1,5 +1,5 @@
 import { SERVICES } from "@gyre/ai/providers";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../core/exit-codes.ts";
 import {
   aboutOption,
   ASKING_NOTE,

@@ -1,6 +1,6 @@
 import { TOOLS } from "@gyre/tools/catalog";
 import { type Mcp, type McpChanges, McpError, PinFileError } from "@gyre/tools/mcp";
-import { EXIT, type ExitCode, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import { createReadable, createWritable } from "../core/streams.ts";
 import { openProgramMcp } from "@gyre/coding/internal/mcp/open";

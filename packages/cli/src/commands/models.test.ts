@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { catalog } from "@gyre/ai/models";
 import { KeyFileError } from "@gyre/ai/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import { type ListedModel, type ModelsParts, runModels } from "./models.ts";
 import type { Values } from "../core/options.ts";

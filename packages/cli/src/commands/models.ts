@@ -9,10 +9,10 @@ import {
 } from "@gyre/ai/models";
 import { createKeyStore, type KeyStore } from "@gyre/ai/node";
 import { findService, resolveService, type ServicePreset, SERVICES } from "@gyre/ai/providers";
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import { refreshFacts } from "@gyre/coding/internal/models/refresh-facts";
+import { refreshFacts } from "./refresh-facts.ts";
 import { knownModels } from "@gyre/coding/internal/models/stored-facts";
 import { findKeyPlaces, type KeyPlace } from "@gyre/coding/internal/models/service-places";
 import type { Settings } from "@gyre/coding/internal/settings/settings";

@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 import { catalog, CATALOG_DATE } from "@gyre/ai/models";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runModels } from "./models.ts";
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../core/exit-codes.ts";
 import { textIo } from "../testing/command-io.ts";
 import { openModels } from "@gyre/coding/internal/models/models";
-import { refreshFacts, type RefreshParts } from "@gyre/coding/internal/models/refresh-facts";
+import { refreshFacts, type RefreshParts } from "./refresh-facts.ts";
 import {
   knownModels,
   MAX_FACTS_BYTES,

@@ -20,7 +20,7 @@ import {
   type SessionSummary,
 } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import { historyFolder } from "@gyre/coding/internal/file-history/recorder";
 import type { Values } from "../core/options.ts";
 import { agoText, sizeText } from "../text/session-text.ts";

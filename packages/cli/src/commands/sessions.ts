@@ -11,7 +11,7 @@ import {
   SessionStore,
 } from "@gyre/sessions";
 import { sanitize } from "@gyre/tools";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io, Sink } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import { agoText, entryText, sizeText, timeText } from "../text/session-text.ts";

@@ -2,7 +2,7 @@ import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Values } from "../core/options.ts";
 import { textIo } from "../testing/command-io.ts";
 import {

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { askYesNo } from "./ask-yes-no.ts";
-import { EXIT, type ExitCode, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import {

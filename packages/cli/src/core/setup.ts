@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Session, SessionFile, SessionStore } from "@gyre/sessions";
 import type { McpServerEntry } from "@gyre/tools/mcp";
-import { ExitError, EXIT, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
 import type { Values } from "./options.ts";

@@ -1,4 +1,4 @@
-import { ExitError, EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { ExitError, EXIT } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 
 /** More than any model takes. */

@@ -4,7 +4,7 @@ import { scriptedModel } from "@gyre/ai/testing";
 import type { ToolEnv } from "@gyre/tools";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CommandRegistry } from "@gyre/coding/internal/extensions/command-registry";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../core/exit-codes.ts";
 import { extensionsFor } from "@gyre/coding/internal/extensions/extensions";
 import { AbortableAgent } from "@gyre/coding/internal/extensions/abortable-agent";
 import {

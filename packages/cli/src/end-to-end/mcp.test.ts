@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MCP_CALL, TOOL_SEARCH } from "@gyre/tools/mcp";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../core/exit-codes.ts";
 import { editorServers } from "../modes/acp/mcp-servers.ts";
 import { isMcpTool, wantsMcp } from "@gyre/coding/internal/mcp/tools";
 import { buildProgram, type Ended, type Program, type Run } from "../testing/program.ts";

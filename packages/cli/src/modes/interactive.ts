@@ -1,4 +1,4 @@
-import { type ExitCode, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { type ExitCode, UsageError } from "../core/exit-codes.ts";
 import type { Io } from "../core/io.ts";
 import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
 import type { Values } from "../core/options.ts";

@@ -1,6 +1,6 @@
 import type { AgentTool } from "@gyre/agent";
 import type { ToolRegistry } from "@gyre/tools";
-import { UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { UsageError } from "../core/exit-codes.ts";
 import { isToolChange } from "@gyre/coding/internal/core/tool-lists";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 import { CACHE_NOTE } from "./model.ts";

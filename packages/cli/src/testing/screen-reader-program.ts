@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { scriptedModel, scriptedModelInfo, type ScriptStep } from "@gyre/ai/testing";
 import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../core/options.ts";
-import type { ExitCode } from "@gyre/coding/internal/core/exit-codes";
+import type { ExitCode } from "../core/exit-codes.ts";
 import { runScreenReader } from "../modes/screen-reader/screen-reader.ts";
 import { type FirstSetup, readFirstSetup } from "../modes/tui/start/agent-opener.ts";
 import { version } from "@gyre/coding/internal/core/version";

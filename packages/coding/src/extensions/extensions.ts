@@ -4,7 +4,7 @@ import { systemClock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Advice, cleanEnvironment, type HookAnswer, type Toolset } from "@gyre/tools";
 import type { CommandRegistry } from "./command-registry.ts";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import { HookError, runHook, shownHook } from "./hook-run.ts";
 import { type Hook, Hooks, PromptBlockedError } from "./hooks.ts";
 import { type CommandHook, parseHooks } from "../settings/hooks.ts";
@@ -56,7 +56,7 @@ export interface Extensions {
   advice(call: ToolInvocation): Advice | undefined;
   /** To be called once, before the first prompt. */
   attach(conversation: Conversation): void;
-  /** The prompt as it is sent. Rejects with `ExitError` if a hook says no, or on `signal`. */
+  /** The prompt as it is sent. Rejects with `CodingAgentError` if a hook says no, or on `signal`. */
   prompt(text: string, signal: AbortSignal): Promise<string>;
   /** What a hook wants the agent to go on with, when it would stop. */
   stop(signal: AbortSignal): Promise<string | undefined>;
@@ -131,10 +131,10 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
         return await hooks.prompt(text, conversation().isResumed ? "resume" : "startup", signal);
       } catch (error) {
         if (signal.aborted) {
-          throw new ExitError(EXIT.interrupted, "Interrupted.", { cause: error });
+          throw new CodingAgentError("aborted", "Interrupted.", { cause: error });
         }
         if (!(error instanceof PromptBlockedError)) throw error;
-        throw new ExitError(EXIT.failed, error.message, { cause: error });
+        throw new CodingAgentError("prompt_blocked", error.message, { cause: error });
       }
     },
     stop: (signal) => hooks.stop(signal),

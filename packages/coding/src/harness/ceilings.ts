@@ -1,6 +1,6 @@
 import type { Model } from "@gyre/ai";
 import type { PermissionMode } from "@gyre/tools";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import { isMcpTool } from "../mcp/tools.ts";
 import type { Settings } from "../settings/settings.ts";
 import { modelValue } from "../text/choices.ts";
@@ -60,5 +60,5 @@ export function assertModel(model: Model, ceilings: Ceilings | undefined): void 
   const names = ceilings?.models?.join(", ");
   const what = `The model ${modelValue(model)} is not offered here. There are: ${names}.`;
   const cause = Object.assign(new Error(what), { code: "model_not_found" });
-  throw new ExitError(EXIT.usage, what, { cause });
+  throw new CodingAgentError("bad_option", what, { cause });
 }

@@ -8,7 +8,7 @@ import {
   TOOLS,
   type Toolset,
 } from "@gyre/tools";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { HarnessOptions, Parts } from "./types.ts";
 
@@ -96,7 +96,7 @@ function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
       ? `--${effect}, or of "${effect}" in the settings`
       : `"${effect}" in the settings`;
     const message = `A rule of ${where}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
-    throw new ExitError(EXIT.usage, message, { cause: error });
+    throw new CodingAgentError("bad_option", message, { cause: error });
   }
 }
 

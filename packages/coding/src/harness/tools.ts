@@ -1,7 +1,7 @@
 import { maxResultTokens, type Middleware } from "@gyre/agent";
 import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import { EDITOR_SCOPE, isMcpTool, wantsMcp } from "../mcp/tools.ts";
 import { guidanceTexts } from "../guidance/guidance.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
@@ -107,15 +107,15 @@ async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<
 }
 
 /** A tool that is not there is what the user wrote. */
-function wrongName(error: unknown): ExitError | undefined {
+function wrongName(error: unknown): CodingAgentError | undefined {
   if (!(error instanceof UnknownToolError)) return undefined;
-  return new ExitError(EXIT.usage, error.message, { cause: error });
+  return new CodingAgentError("bad_option", error.message, { cause: error });
 }
 
 /** What to do where the folder for what is running cannot be made. */
-function noStateFolder(error: unknown): ExitError | undefined {
+function noStateFolder(error: unknown): CodingAgentError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   if (error.syscall !== "mkdir" && error.syscall !== "mkdtemp") return undefined;
   const hint = "Set XDG_STATE_HOME to a folder that may be written to.";
-  return new ExitError(EXIT.failed, `${error.message}. ${hint}`, { cause: error });
+  return new CodingAgentError("failed", `${error.message}. ${hint}`, { cause: error });
 }

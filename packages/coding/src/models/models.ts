@@ -1,7 +1,7 @@
 import { errnoOf, errorMessage, type Model, type ProtocolClient } from "@gyre/ai";
 import { createKeyStore, createModelClient, httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import { recordingFetch } from "../core/recording-fetch.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Environment } from "../core/environment.ts";
@@ -61,8 +61,8 @@ export async function openModels({
       const { defaultModel } = await import("./default-model.ts");
       const name = await defaultModel(env, keys);
       if (name !== undefined) return find(name);
-      throw new ExitError(
-        EXIT.auth,
+      throw new CodingAgentError(
+        "no_key",
         "There is no model to ask: no service has a key. Set one (ANTHROPIC_API_KEY, say), or `gyre login SERVICE`, or choose a local model with --model ollama/NAME.",
       );
     },
@@ -83,7 +83,7 @@ function named(name: string, find: (name: string) => Model): Model {
     if (service && id !== "" && errnoOf(error) === "model_not_found") {
       return { id, name: id, api: service.api, provider: service.id };
     }
-    throw new ExitError(EXIT.usage, errorMessage(error), { cause: error });
+    throw new CodingAgentError("bad_option", errorMessage(error), { cause: error });
   }
 }
 

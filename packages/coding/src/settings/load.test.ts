@@ -2,7 +2,7 @@ import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { EXIT, UsageError } from "../core/exit-codes.ts";
+import { UsageError } from "../core/errors.ts";
 import { type Flags, SettingsError } from "./load.ts";
 import { removeWorlds, settingsWorld } from "../testing/settings-world.ts";
 
@@ -131,7 +131,7 @@ describe("what is wrong", () => {
     });
     world.trust();
     const error = await failure(world.load({ env: { GYRE_TIMEOUT: "soon" } }));
-    expect(error.exitCode).toBe(EXIT.usage);
+    expect(error.code).toBe("bad_settings");
     expect(error.problems).toHaveLength(6);
     expect(error.message.split("\n")).toEqual([
       `${world.userFile}: maxTurns is "ten", but must be a whole number above 0.`,
@@ -221,7 +221,7 @@ describe("the command line", () => {
     const error = await world.load({ flags }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(UsageError);
     expect(String(error).split("\n")).toEqual([
-      'Error: --tools is "read,", but must be names with commas between them, or "none".',
+      'UsageError: --tools is "read,", but must be names with commas between them, or "none".',
       '--allow is [""], but must be a list of texts that are not empty.',
       '--max-turns is "many", but must be a whole number above 0.',
     ]);

@@ -1,6 +1,6 @@
 import { join, relative, resolve, sep } from "node:path";
 import { applyToolChanges } from "../core/tool-lists.ts";
-import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
+import { CodingAgentError, UsageError } from "../core/errors.ts";
 import { findProjectFile, type ProjectFile, readProjectFile, realPath } from "./project-file.ts";
 import { configFolder, type Draft, type FileSettings, readSmallFile, settingsIn } from "./file.ts";
 import { settingsError, type SettingsProblem, settingsWarning } from "./problem.ts";
@@ -72,11 +72,10 @@ export interface LoadedSettings {
 }
 
 /** The settings cannot be used. `problems` has all that is wrong, a line each. */
-export class SettingsError extends ExitError {
-  readonly code = "bad_settings";
+export class SettingsError extends CodingAgentError {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
-    super(EXIT.usage, problems.join("\n"));
+    super("bad_settings", problems.join("\n"));
     this.problems = problems;
   }
 }

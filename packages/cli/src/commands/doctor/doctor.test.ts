@@ -7,7 +7,7 @@ import { noSandbox, SandboxMissingError } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Check } from "./checks.ts";
 import { type DoctorParts, runDoctor } from "./doctor.ts";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { textIo } from "../../testing/command-io.ts";

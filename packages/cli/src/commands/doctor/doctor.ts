@@ -21,7 +21,7 @@ import {
   findKeys,
 } from "./checks.ts";
 import { checkExtensions } from "./extensions.ts";
-import { EXIT } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import { openModels } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../core/options.ts";

@@ -16,7 +16,7 @@ import type { PermissionMode } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runAcp } from "./acp.ts";
 import type { AcpHost } from "./host.ts";
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../../core/exit-codes.ts";
 import { type EditorOptions, startEditor, type TestEditor } from "../../testing/acp-client.ts";
 import { MODELS, scriptedHarness } from "../../testing/acp-harness.ts";
 import { textIo } from "../../testing/command-io.ts";

@@ -22,7 +22,8 @@ import type { Session, SessionStorage, SessionSummary } from "@gyre/sessions";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpHost } from "./host.ts";
 import type { AcpEditor, AcpSession } from "./session.ts";
-import { EXIT, type ExitCode } from "@gyre/coding/internal/core/exit-codes";
+import { CodingAgentError } from "@gyre/coding/internal/core/errors";
+import { EXIT, type ExitCode, findExitCodeOf } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import { createReadable, createWritable, redirectConsole } from "../../core/streams.ts";
 import { editorServers } from "./mcp-servers.ts";
@@ -361,11 +362,11 @@ async function withProtocolErrors<T>(answer: Promise<T>): Promise<T> {
 function requestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
   const message = errorMessage(error);
-  const exitCode = error instanceof Error && "exitCode" in error ? error.exitCode : undefined;
+  const exitCode = findExitCodeOf(error);
   if (error instanceof AcpAuthError || exitCode === EXIT.auth) {
     return RequestError.authRequired({ hint: AUTH_HINT }, message);
   }
-  const code = errnoOf(error);
+  const code = error instanceof CodingAgentError ? undefined : errnoOf(error);
   if (code === "not_found") return new RequestError(NOT_FOUND, message);
   if (error instanceof AcpInvalidError || exitCode === EXIT.usage) {
     return RequestError.invalidParams(undefined, message);

@@ -4,15 +4,16 @@ import { type AgentEvent, listCalls } from "@gyre/agent";
 import { errnoOf, errorMessage, textOf } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { sanitize } from "@gyre/tools";
-import { type AnswerSchema, readAnswerSchema } from "@gyre/coding/internal/harness/answer-schema";
+import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
 import {
   EXIT,
   type ExitCode,
   ExitError,
+  findExitCodeOf,
   OutputError,
   UsageError,
-} from "@gyre/coding/internal/core/exit-codes";
+} from "../../core/exit-codes.ts";
 import {
   type DeniedCall,
   type Harness,
@@ -345,11 +346,10 @@ const KINDS: Readonly<Record<ExitCode, string>> = {
 
 /** For what went wrong before there was anything to run. */
 function earlyResult(error: unknown, durationMs: number): Result {
-  const exitCode =
-    error instanceof ExitError || error instanceof UsageError ? error.exitCode : EXIT.failed;
+  const exitCode = findExitCodeOf(error);
   const message = errorMessage(error);
   // Whether a hook did not let the prompt through.
-  const isBlocked = error instanceof ExitError && errnoOf(error.cause) === "prompt_blocked";
+  const isBlocked = errnoOf(error) === "prompt_blocked";
   return {
     type: "result",
     ok: false,

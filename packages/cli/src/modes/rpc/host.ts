@@ -15,7 +15,7 @@ import {
 } from "@gyre/server";
 import { type EntryBody, type Session, SessionError, type SessionStorage } from "@gyre/sessions";
 import type { Outcome } from "@gyre/coding/internal/conversation/types";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, findExitCodeOf, UsageError } from "../../core/exit-codes.ts";
 import { type Ceilings, isModeWithin, isToolWithin } from "@gyre/coding/internal/harness/ceilings";
 import type { Approvals, Harness } from "@gyre/coding/internal/harness/harness";
 import type { Io } from "../../core/io.ts";
@@ -411,11 +411,11 @@ async function withProtocolErrors<T>(run: () => Promise<T>): Promise<T> {
 }
 
 function chooseErrorCode(error: unknown): ProtocolError["code"] | undefined {
-  if (error instanceof ExitError && error.exitCode === EXIT.auth) return "unauthorized";
-  if (error instanceof ExitError && error.exitCode === EXIT.usage) {
+  const exitCode = findExitCodeOf(error);
+  if (exitCode === EXIT.auth) return "unauthorized";
+  if (exitCode === EXIT.usage && error instanceof Error) {
     return errnoOf(error.cause) === "model_not_found" ? "model_not_found" : "invalid_request";
   }
-  if (error instanceof UsageError) return "invalid_request";
   if (!(error instanceof SessionError)) return undefined;
   if (error.code === "not_found") return "session_not_found";
   return error.code === "locked" ? "session_busy" : undefined;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Envelope, Payload } from "@gyre/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EXIT, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, UsageError } from "../../core/exit-codes.ts";
 import type { Values } from "../../core/options.ts";
 import { runRpc } from "./rpc.ts";
 import { type FrameDriver, FrameWorld } from "../../testing/frame-driver.ts";

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { errorMessage } from "@gyre/ai";
 import { openStdio } from "@gyre/protocol/stdio";
 import { serveSessions } from "@gyre/server";
-import { EXIT, type ExitCode } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { createWritable, redirectConsole } from "../../core/streams.ts";

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "@gyre/ai";
-import { EXIT, type ExitCode, findExitCode } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode, findExitCode } from "../../core/exit-codes.ts";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { Io } from "../../core/io.ts";
 import type { Models } from "@gyre/coding/internal/models/models";

@@ -2,7 +2,7 @@ import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { defaultSessionFolder } from "@gyre/sessions";
-import { UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { UsageError } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import type { Ceilings } from "@gyre/coding/internal/harness/ceilings";

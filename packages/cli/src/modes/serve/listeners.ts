@@ -8,7 +8,7 @@ import {
   listenUrl,
   Metrics,
 } from "@gyre/protocol/node";
-import { EXIT, ExitError, UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError, UsageError } from "../../core/exit-codes.ts";
 import { listenHealth } from "./health.ts";
 import type { ServeLog } from "./log.ts";
 import type { ListenerPlace, ServePlace } from "./options.ts";

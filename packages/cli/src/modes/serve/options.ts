@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import { defaultSessionFolder } from "@gyre/sessions";
-import { UsageError } from "@gyre/coding/internal/core/exit-codes";
+import { UsageError } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import { type OptionName, PORT_OPTIONS, type Values } from "../../core/options.ts";
 

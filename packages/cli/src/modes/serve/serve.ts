@@ -4,12 +4,7 @@ import { ModelService, WireServer, type Transport, type WireService } from "@gyr
 import { readOrMakeToken } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
 import { SessionService } from "@gyre/server";
-import {
-  EXIT,
-  type ExitCode,
-  ExitError,
-  findExitCode,
-} from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode, ExitError, findExitCode } from "../../core/exit-codes.ts";
 import { orAborted } from "@gyre/coding/internal/conversation/command";
 import type { Io, Sink } from "../../core/io.ts";
 import { type Models, openModels } from "@gyre/coding/internal/models/models";

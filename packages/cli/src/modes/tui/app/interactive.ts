@@ -1,5 +1,5 @@
 import { systemClock } from "@gyre/ai";
-import { EXIT, type ExitCode, findExitCode } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, type ExitCode, findExitCode } from "../../../core/exit-codes.ts";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Values } from "../../../core/options.ts";

@@ -1,6 +1,6 @@
 import { type Clock, type Model, type ProtocolClient } from "@gyre/ai";
 import { scriptedModel, scriptedModelInfo, type ScriptedModelOptions } from "@gyre/ai/testing";
-import { EXIT, ExitError } from "@gyre/coding/internal/core/exit-codes";
+import { EXIT, ExitError } from "../../../core/exit-codes.ts";
 import type { Models } from "@gyre/coding/internal/models/models";
 import { computeMessageKey, createScriptedPart } from "./scripted-part.ts";
 

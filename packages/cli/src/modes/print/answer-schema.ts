@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { errorMessage, isRecord, type JsonSchema } from "@gyre/ai";
-import { EXIT, ExitError } from "../core/exit-codes.ts";
+import { EXIT, ExitError } from "../../core/exit-codes.ts";
 
 /** A schema that a service takes for the arguments of a call, and the way back to what was asked for. */
 export interface AnswerSchema {

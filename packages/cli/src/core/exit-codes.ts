@@ -1,3 +1,11 @@
+import {
+  CodingAgentError,
+  type CodingAgentErrorCode,
+  UsageError,
+} from "@gyre/coding/internal/core/errors";
+
+export { UsageError };
+
 /** How the program ends, for scripts. Documented: a code never changes its meaning. */
 export const EXIT = {
   done: 0,
@@ -15,11 +23,6 @@ export const EXIT = {
 
 export type ExitCode = number;
 
-/** What is wrong with the command line, for the person who wrote it. */
-export class UsageError extends Error {
-  readonly exitCode: ExitCode = EXIT.usage;
-}
-
 /** Ends the program with one line and a code. */
 export class ExitError extends Error {
   readonly exitCode: ExitCode;
@@ -35,4 +38,19 @@ export class OutputError extends ExitError {}
 /** The exit code of a program that a signal has ended. */
 export function findExitCode({ reason }: AbortSignal): ExitCode {
   return reason instanceof ExitError ? reason.exitCode : EXIT.interrupted;
+}
+
+const EXITS: Readonly<Record<CodingAgentErrorCode, ExitCode>> = {
+  bad_option: EXIT.usage,
+  bad_settings: EXIT.usage,
+  no_key: EXIT.auth,
+  prompt_blocked: EXIT.failed,
+  aborted: EXIT.interrupted,
+  failed: EXIT.failed,
+};
+
+/** The exit code of a program that an error has ended. */
+export function findExitCodeOf(error: unknown): ExitCode {
+  if (error instanceof ExitError) return error.exitCode;
+  return error instanceof CodingAgentError ? EXITS[error.code] : EXIT.failed;
 }

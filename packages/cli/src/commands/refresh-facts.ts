@@ -2,10 +2,14 @@ import { createHash } from "node:crypto";
 import { errorMessage } from "@gyre/ai";
 import { type CatalogFacts, CatalogFactsError, parseCatalogFacts } from "@gyre/ai/models";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
-import type { Environment } from "../core/environment.ts";
-import { oneLine } from "../settings/problem.ts";
-import type { Settings } from "../settings/settings.ts";
-import { knownModels, MAX_FACTS_BYTES, storeFacts } from "./stored-facts.ts";
+import type { Environment } from "@gyre/coding/internal/core/environment";
+import { oneLine } from "@gyre/coding/internal/settings/problem";
+import type { Settings } from "@gyre/coding/internal/settings/settings";
+import {
+  knownModels,
+  MAX_FACTS_BYTES,
+  storeFacts,
+} from "@gyre/coding/internal/models/stored-facts";
 
 /** For the whole answer. */
 const TIME_LIMIT_MS = 30_000;
@@ -166,7 +170,7 @@ function parseFacts(href: string, bytes: Uint8Array): CatalogFacts {
 async function findFetch(env: Environment): Promise<NonNullable<RefreshParts["fetch"]>> {
   if (!Object.keys(env).some((name) => /^(https?|all)_proxy$/i.test(name) && env[name]))
     return fetch;
-  const { proxiedWebFetch } = await import("../core/proxy-fetch.ts");
+  const { proxiedWebFetch } = await import("@gyre/coding/internal/core/proxy-fetch");
   return proxiedWebFetch(env);
 }
 
