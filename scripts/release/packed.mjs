@@ -188,6 +188,21 @@ async function program(folder) {
   };
 }
 
+/** The coding agent as a library, with what it needs of ours and of others. @param {string} folder */
+async function coding(folder) {
+  writeJson(join(folder, "package.json"), { name: "consumer", private: true, type: "module" });
+  const rooms = ["ai", "agent", "tools", "sessions", "coding"];
+  const tarballs = [];
+  for (const one of listPackages(root).filter(({ room }) => rooms.includes(room))) {
+    tarballs.push((await pack(one, folder)).tarball);
+  }
+  await mustRun("npm", ["install", "--no-audit", "--no-fund", ...tarballs], { cwd: folder });
+  copyFileSync(join(consumer, "coding.mjs"), join(folder, "coding.mjs"));
+  const env = { PATH: process.env["PATH"], HOME: folder };
+  const { code, output } = await run(process.execPath, ["coding.mjs"], { cwd: folder, env });
+  return code === 0 ? { problems: [], figures: [output.trim()] } : { problems: [output] };
+}
+
 /**
  * @param {string} file
  * @param {unknown} value
@@ -200,6 +215,7 @@ const ok = await inTemporaryFolder((folder) =>
   runParts(
     [
       { name: "program", check: () => inTemporaryFolder(program) },
+      { name: "coding", check: () => inTemporaryFolder(coding) },
       { name: "install", check: () => install(folder) },
       { name: "run", check: () => walk(folder) },
       { name: "nodenext", check: () => compile(folder, "nodenext") },

@@ -1,2 +1,14 @@
-export { openHarness } from "./harness/harness.ts";
-export type { Harness, HarnessOptions } from "./harness/types.ts";
+export type {
+  CodingAgent,
+  CodingContinueOptions,
+  CodingPromptOptions,
+  RewindOptions,
+  Rewound,
+} from "./coding-agent.ts";
+export { CodingAgentError, type CodingAgentErrorCode } from "./core/errors.ts";
+export { createCodingAgent } from "./create-coding-agent.ts";
+export type { DeniedCall } from "./harness/types.ts";
+export type { FileChange, FileState, LeftOut } from "./file-history/line.ts";
+export type { Skill } from "./guidance/skills.ts";
+export type { Approve, CodingAgentOptions, CodingPermissions, SessionChoice } from "./options.ts";
+export type { Settings } from "./settings/settings.ts";

@@ -2,36 +2,27 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
-import type { Session, SessionFile, SessionStore } from "@gyre/sessions";
-import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { Session, SessionStore } from "@gyre/sessions";
 import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
 import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
 import type { Values } from "./options.ts";
-import { findProjectFile, MCP_FILE } from "@gyre/coding/internal/settings/project-file";
+import { type LoadedSetup, loadSetup } from "@gyre/coding/internal/harness/load-setup";
 import {
-  loadSettings,
-  runsSomething,
-  type SettingsLayer,
-} from "@gyre/coding/internal/settings/load";
-import type { Settings } from "@gyre/coding/internal/settings/settings";
-import type { TrustedRun } from "@gyre/coding/internal/settings/trusted-run";
+  type ChosenSession,
+  chooseSessionFile,
+  warnOfDamage,
+} from "@gyre/coding/internal/harness/session-file";
+
+export type { ChosenSession };
 
 /** What a run is set up with: all that the command line, the environment and the files say. */
-export interface Setup {
-  settings: Settings;
-  /** What the command line itself said. */
-  explicit: ReadonlySet<keyof Settings>;
+export interface Setup extends Omit<LoadedSetup, "layers"> {
+  layers?: LoadedSetup["layers"];
   /** The folder to work in, absolute. */
   cwd: string;
   /** The file for all that is sent and received, absolute, or `STDERR_LOG`. */
   verbose?: string;
-  /** MCP servers that are set and may be used. */
-  mcpServers?: readonly McpServerEntry[];
-  /** What a trusted project runs. */
-  trusted?: TrustedRun;
-  /** What each source says, the first to be replaced first. */
-  layers?: readonly SettingsLayer[];
   warn: (text: string) => void;
 }
 
@@ -56,60 +47,24 @@ export async function readSetup(
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
-  const home = homedir();
-  const trustOnce = values.trust ?? false;
-  const { settings, sources, layers } = await loadSettings({
+  const loaded = await loadSetup({
     env: io.env,
     cwd,
     start: io.cwd,
-    home,
+    home: homedir(),
     flags: values,
-    trustOnce,
     quietAboutTrust,
     warn,
   });
-  const hasServers = settings.mcp !== undefined || findProjectFile(cwd, home, MCP_FILE);
-  const mcpServers = hasServers
-    ? (await import("@gyre/coding/internal/mcp/servers")).mcpServers({
-        layers,
-        cwd,
-        env: io.env,
-        home,
-        trustOnce,
-        quietAboutTrust,
-        warn,
-      })
-    : [];
-  const trusted = await findTrustedRun(layers, mcpServers, cwd);
-  const names = Object.keys(sources) as (keyof Settings)[];
-  const explicit = new Set(names.filter((name) => sources[name] === "command line"));
   const { verbose } = values;
   return {
-    settings,
-    explicit,
+    ...loaded,
     cwd,
     warn,
-    layers,
-    ...(mcpServers.length > 0 && { mcpServers }),
-    ...(trusted && { trusted }),
     ...(verbose !== undefined && {
       verbose: verbose === STDERR_LOG ? STDERR_LOG : resolve(io.cwd, verbose),
     }),
   };
-}
-
-async function findTrustedRun(
-  layers: readonly SettingsLayer[],
-  mcpServers: readonly McpServerEntry[],
-  cwd: string,
-): Promise<TrustedRun | undefined> {
-  const servers = mcpServers.filter(({ check }) => check !== undefined);
-  const runs = layers.some(({ source, settings }) =>
-    source === "project file" ? runsSomething(settings) : settings.hooks !== undefined,
-  );
-  if (!runs && servers.length === 0) return undefined;
-  const { readTrustedRun } = await import("@gyre/coding/internal/settings/trusted-run");
-  return readTrustedRun(layers, cwd, servers);
 }
 
 /** What to do about a lock that was left behind. */
@@ -140,13 +95,7 @@ export async function createStored(store: SessionStore, cwd: string): Promise<Se
   }
 }
 
-/** Which session the command line asks for: one that is there, open, or the way to a new one. */
-export interface ChosenSession {
-  session?: Session;
-  newSession?: () => Promise<Session>;
-}
-
-/** Finds it. Neither: nothing is to be written down. */
+/** Finds the session that the command line asks for. */
 export async function chooseSession(
   values: Values,
   { cwd, settings, warn }: Setup,
@@ -154,7 +103,7 @@ export async function chooseSession(
 ): Promise<ChosenSession> {
   checkSessionOptions(values);
   const { fork, history, resume } = values;
-  if (history !== undefined) return openHistory(resolve(io.cwd, history), cwd, warn);
+  if (history !== undefined) return chooseSessionFile(resolve(io.cwd, history), cwd, warn);
   const isGoneOn = values.continue || resume !== undefined;
   if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};
   const store = await openStore(io);
@@ -167,22 +116,8 @@ export async function chooseSession(
     );
   }
   const session = await (fork ? store.fork(id, { cwd }) : store.open(id));
-  warnOfProblems(session, warn);
+  warnOfDamage(session, warn);
   return { session };
-}
-
-async function openHistory(path: string, cwd: string, warn: Setup["warn"]): Promise<ChosenSession> {
-  const { createSession, openSession } = await import("@gyre/sessions");
-  const found = statSync(path, { throwIfNoEntry: false });
-  const isNew = !found || (found.isFile() && found.size === 0);
-  if (isNew) return { newSession: () => createSession(path, { cwd }) };
-  const session = await openSession(path);
-  warnOfProblems(session, warn);
-  return { session };
-}
-
-function warnOfProblems({ path, problems }: SessionFile, warn: Setup["warn"]): void {
-  for (const { line, message } of problems) warn(`${path}, line ${line}: ${message}`);
 }
 
 function checkSessionOptions(values: Values): void {

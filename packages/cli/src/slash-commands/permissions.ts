@@ -11,6 +11,7 @@ const SOURCES: Readonly<Record<SettingsSource, string>> = {
   "project file": "the project's settings",
   environment: "the environment",
   "command line": "the command line",
+  program: "the program",
 };
 
 /** A rule that holds. */

@@ -1,11 +1,13 @@
 import { sep } from "node:path";
 import {
+  type AgentEnd,
   type AgentEndEvent,
   type AgentEvent,
   type AgentLoopConfig,
   type AgentMessage,
   type AgentRun,
   type ContextConfig,
+  type ContinueOptions,
   contextLimits,
   type Decision,
   isLlmMessage,
@@ -68,8 +70,9 @@ import {
   readSpending,
   type Spending,
 } from "./spending.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import { logFile } from "../core/log-file.ts";
-import { type Models, openModels } from "../models/models.ts";
+import { type Models, type ModelsOptions, openModels } from "../models/models.ts";
 import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import { realPath } from "../settings/project-file.ts";
@@ -92,14 +95,14 @@ export type { Outcome, PromptRequest } from "../conversation/types.ts";
  * Makes all that a run needs. What a session was set to holds on, unless `explicit` says
  * otherwise: the requests of a session that is resumed begin as its last request did.
  */
-export async function openHarness(options: HarnessOptions): Promise<Harness> {
+export async function openHarness(options: HarnessOptions): Promise<AgentHarness> {
   const stored = await options.session?.context();
   warnOfLostCalls(stored?.messages ?? [], options.warn);
   const isOwn = isOwnFile(options, stored);
   const context = stored && (isOwn ? stored : withoutForeign(stored, options));
   const settings = lowerSettings(mergeSettings(options, context?.settings ?? {}), options.ceilings);
   const hidesAddresses = options.ceilings !== undefined;
-  const models = options.models ?? (await openModels({ ...options, settings, hidesAddresses }));
+  const models = await findModels(options, { ...options, settings, hidesAddresses });
   const denied: DeniedCall[] = [];
   const log = new SessionLog(options.session, stored);
   const parts: Parts = {
@@ -159,6 +162,15 @@ function withoutForeign(
     "The settings of this session were not written by this installation of gyre: its system prompt is not used, and it has no tools but those of your settings.",
   );
   return { ...stored, settings: limitForeign(stored.settings, settings) };
+}
+
+async function findModels(
+  { models, adaptModels }: HarnessOptions,
+  options: ModelsOptions,
+): Promise<Models> {
+  if (models) return models;
+  const found = await openModels(options);
+  return adaptModels?.(found) ?? found;
 }
 
 /** Damage of a session file may leave the result of a call without the message that made it. */
@@ -230,7 +242,16 @@ interface Recorders {
   watch: GuidanceWatch;
 }
 
-class AgentHarness implements Harness {
+/** How a run of a harness is ended from outside, and what a person decided before it. */
+export type RunControl = Pick<ContinueOptions, "signal" | "decisions">;
+
+/** How a prompt ended, with the answer of its last run. */
+export interface HarnessOutcome extends Outcome {
+  end: AgentEnd<unknown>;
+}
+
+/** See `openHarness`. */
+export class AgentHarness implements Harness {
   readonly agent: AbortableAgent;
   readonly toolset: Toolset;
   readonly fileHistory: FileRecorder | undefined;
@@ -279,7 +300,7 @@ class AgentHarness implements Harness {
     this.#results = results;
     this.spending = parts.spending;
     this.#payments = new PaymentLog(() => log.session, options.warn);
-    this.#limits = createLimits(settings);
+    this.#limits = { ...createLimits(settings), ...options.limits };
     const { compactAt } = settings;
     this.#trigger = compactAt === undefined ? {} : { triggerTokens: compactAt };
     const folder = toolset.env.workspace.root;
@@ -393,32 +414,47 @@ class AgentHarness implements Harness {
     await this.#payments.save();
   }
 
-  async prompt(request: PromptRequest): Promise<Outcome> {
+  async prompt(
+    request: PromptRequest,
+    control: Pick<RunControl, "signal"> = {},
+  ): Promise<HarnessOutcome> {
     const { text, images = [], attachments = [], output, signal, userCommands = [] } = request;
     await this.start();
     if (signal?.aborted) throw new Error("Interrupted.");
     const passed = await this.#runPromptHooks(text);
     const message = userMessage(this.#withNotice(passed), Date.now(), [...attachments, ...images]);
-    return this.#runToCompletion(this.#run([...userCommands, message], output), output);
+    const first = this.#run([...userCommands, message], output, control);
+    return this.#runToCompletion(first, output, control);
   }
 
-  async resume(output?: AnySchema): Promise<Outcome> {
+  async resume(output?: AnySchema, control: RunControl = {}): Promise<HarnessOutcome> {
     await this.start();
-    return this.#runToCompletion(this.#continue(output), output);
+    if (control.decisions) await this.decide(control.decisions);
+    return this.#runToCompletion(this.#continue(output, control), output, control);
   }
 
-  #run(input: PromptInput, output: AnySchema | undefined): AgentRun<unknown> {
-    return detached(output ? this.agent.run(input, { output }) : this.agent.run(input));
+  #run(
+    input: PromptInput,
+    output: AnySchema | undefined,
+    { signal }: RunControl,
+  ): AgentRun<unknown> {
+    const options = signal ? { signal } : {};
+    return detached(
+      output ? this.agent.run(input, { ...options, output }) : this.agent.run(input, options),
+    );
   }
 
-  #continue(output: AnySchema | undefined): AgentRun<unknown> {
-    return detached(output ? this.agent.continueRun({ output }) : this.agent.continueRun());
+  #continue(output: AnySchema | undefined, control: RunControl): AgentRun<unknown> {
+    return detached(
+      output ? this.agent.continueRun({ ...control, output }) : this.agent.continueRun(control),
+    );
   }
 
   async #runToCompletion(
     first: AgentRun<unknown>,
     output: AnySchema | undefined,
-  ): Promise<Outcome> {
+    control: RunControl,
+  ): Promise<HarnessOutcome> {
     const whole = { ...this.#limits };
     this.#log.error = undefined;
     let run = first;
@@ -443,7 +479,7 @@ class AgentHarness implements Harness {
             ...(error !== undefined && { sessionError: error }),
           };
         }
-        run = this.#run(more, output);
+        run = this.#run(more, output, control);
       }
     } finally {
       Object.assign(this.#limits, whole);
@@ -544,6 +580,16 @@ class AgentHarness implements Harness {
 
   decide(decisions: Readonly<Record<string, Decision>>): Promise<void> {
     return this.#log.decide(decisions);
+  }
+
+  /** Goes on from an entry of the session, in place: null, from its beginning. */
+  async goTo(entry: number | null): Promise<void> {
+    const { session } = this.#log;
+    if (!session) throw new CodingAgentError("bad_option", "There is no session to go back in.");
+    await session.branch(entry);
+    const context = await session.context();
+    this.agent.replaceMessages(context.messages);
+    this.#log.use(session, context);
   }
 
   saved(): Promise<void> {

@@ -10,12 +10,12 @@ import {
 } from "@gyre/tools";
 import { CodingAgentError } from "../core/errors.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { HarnessOptions, Parts } from "./types.ts";
+import type { Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
   {
-    options: { approvals, warn, explicit, ceilings },
+    options: { approvals, warn, explicit, ceilings, ownTools = [], nameOption },
     settings,
     mode,
     denied,
@@ -43,8 +43,10 @@ export function permissionsFor(
         },
         workspace: toolset.env.workspace,
         ...(ceilings && { confinedOnly: !ceilings.unsandboxed }),
+        ...((extensions || ownTools.length > 0) && {
+          tools: [...TOOLS, ...ownTools, ...(extensions?.tools ?? [])],
+        }),
         ...(extensions && {
-          tools: [...TOOLS, ...extensions.tools],
           advice: (call: ToolInvocation) => extensions.advice(call),
         }),
         ...(approvals === "deny" && { headless: true }),
@@ -72,7 +74,12 @@ export function permissionsFor(
           denied.push({ toolCallId: callId, tool, reason, ...more });
         },
       }),
-    explicit,
+    (effect) => {
+      // Rules that were asked for just now are added to those of the files.
+      const option = nameOption?.(effect) ?? `--${effect}`;
+      const setting = `"${effect}" in the settings`;
+      return explicit?.has(effect) ? `${option}, or of ${setting}` : setting;
+    },
   );
   return {
     ...guard,
@@ -85,17 +92,13 @@ export function permissionsFor(
 }
 
 /** A rule that is wrong is an error in what the user wrote. */
-function asUsage<T>(make: () => T, explicit: HarnessOptions["explicit"]): T {
+function asUsage<T>(make: () => T, findPlace: (effect: RuleError["effect"]) => string): T {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof RuleError)) throw error;
     const { effect, problem, rule } = error;
-    // Rules of the command line are added to those of the files.
-    const where = explicit?.has(effect)
-      ? `--${effect}, or of "${effect}" in the settings`
-      : `"${effect}" in the settings`;
-    const message = `A rule of ${where}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
+    const message = `A rule of ${findPlace(effect)}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
     throw new CodingAgentError("bad_option", message, { cause: error });
   }
 }

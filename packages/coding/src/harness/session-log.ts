@@ -12,7 +12,7 @@ import {
 export class SessionLog {
   #session: Session | undefined;
   #journal: Journal | undefined;
-  #saved: SessionSettings;
+  #saved: SessionSettings = {};
   /** Why the session could not be written to. */
   error: string | undefined;
   /** Writes that calls begin: the last of the agent's. */
@@ -22,7 +22,6 @@ export class SessionLog {
   };
 
   constructor(session: Session | undefined, context: SessionContext | undefined) {
-    this.#saved = context?.settings ?? {};
     this.use(session, context);
   }
 
@@ -34,6 +33,7 @@ export class SessionLog {
   use(session: Session | undefined, context?: SessionContext): void {
     if (!session) return;
     this.#session = session;
+    if (context) this.#saved = context.settings;
     this.#journal = createJournal(session, context);
   }
 

@@ -2,7 +2,7 @@ import { maxResultTokens, type Middleware } from "@gyre/agent";
 import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import { CodingAgentError } from "../core/errors.ts";
-import { EDITOR_SCOPE, isMcpTool, wantsMcp } from "../mcp/tools.ts";
+import { EDITOR_SCOPE, isMcpTool, PROGRAM_SCOPE, wantsMcp } from "../mcp/tools.ts";
 import { guidanceTexts } from "../guidance/guidance.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { realPath } from "../settings/project-file.ts";
@@ -35,8 +35,10 @@ export async function openTools(
 
 async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<OpenedTools> {
   const { options, settings, models, model, guidance, extensions, context } = parts;
+  const { ownTools = [] } = options;
+  const isOwn = (name: string): boolean => ownTools.some((tool) => tool.name === name);
   const { own: tools, added } = selectTools({
-    named: settings.tools?.filter((name) => !isMcpTool(name)),
+    named: settings.tools?.filter((name) => !isMcpTool(name) && !isOwn(name)),
     plugins: extensions?.tools ?? [],
     // What a session had, or what a plugin has that was left out.
     isLenient:
@@ -77,7 +79,7 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     },
   });
   for (const tool of ofSkills) toolset.registry.register(tool);
-  for (const tool of added) toolset.registry.register(tool);
+  for (const tool of [...added, ...ownTools]) toolset.registry.register(tool);
   return withMcp(parts, toolset);
 }
 
@@ -87,7 +89,8 @@ async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<
   const isWanted = wantsMcp(settings.tools);
   // What a session had before says nothing of servers that an editor passes on now.
   const servers = mcpServers.filter(
-    ({ scope }) => isWanted || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
+    ({ scope }) =>
+      isWanted || scope === PROGRAM_SCOPE || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
   );
   if (servers.length === 0) return { toolset };
   try {

@@ -1,4 +1,4 @@
-import type { Decision } from "@gyre/agent";
+import type { AgentTool, Decision, Limits } from "@gyre/agent";
 import type { Model, ThinkingLevel, Usage } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
@@ -58,6 +58,14 @@ export interface HarnessOptions {
   warn: (text: string) => void;
   /** The models there are, in place of those of the settings: a scripted one, say. */
   models?: Models;
+  /** Changes the models of the settings: what a program gives goes before them. */
+  adaptModels?: (models: Models) => Models;
+  /** Tools of the program itself, which the agent has whatever tools are named. */
+  ownTools?: readonly AgentTool[];
+  /** Further limits of a prompt. Those of the settings hold where these say nothing. */
+  limits?: Limits;
+  /** What a setting is called where it was asked for just now. Default: as an option, `--name`. */
+  nameOption?: (setting: "allow" | "ask" | "deny") => string;
   /** For tests. */
   fetch?: Fetch;
 }

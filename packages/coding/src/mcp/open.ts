@@ -8,9 +8,11 @@ import {
   type McpChanges,
   type McpFetch,
   type McpServerEntry,
+  memoryPins,
   openMcp,
+  type PinStore,
 } from "@gyre/tools/mcp";
-import { EDITOR_SCOPE } from "./tools.ts";
+import { EDITOR_SCOPE, PROGRAM_SCOPE } from "./tools.ts";
 import { mcpLog } from "./log.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Environment } from "../core/environment.ts";
@@ -49,7 +51,7 @@ export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
     // Names of servers and tools are chosen by others.
     warn: (text) => warn(oneLine(text)),
     version: version(),
-    pins: filePins(join(folder, "pins.json")),
+    pins: openPins(join(folder, "pins.json")),
     log: mcpLog(join(folder, "logs")),
     fetch: lateFetch(env),
     ...(toolset && { spoolFolder: toolset.env.spoolFolder }),
@@ -58,6 +60,16 @@ export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
   // An editor shows them as connected.
   if (servers.some(({ scope }) => scope === EDITOR_SCOPE)) void mcp.connect();
   return mcp;
+}
+
+/** Pins of the user's servers last; a program vouches for its own each time. */
+function openPins(file: string): PinStore {
+  const [lasting, own] = [filePins(file), memoryPins()];
+  const choose = ({ scope }: McpServerEntry): PinStore => (scope === PROGRAM_SCOPE ? own : lasting);
+  return {
+    compare: (server, tools) => choose(server).compare(server, tools),
+    accept: (server, tools) => choose(server).accept(server, tools),
+  };
 }
 
 /** Through the proxy of the environment, and with no end to silence but ours; loaded when used. */

@@ -1,5 +1,6 @@
 import { type McpServerEntry, readMcpServers } from "@gyre/tools/mcp";
 import { findMcpFile, mcpTrust, projectEntries, readMcpFile } from "./project.ts";
+import { PROGRAM_SCOPE } from "./tools.ts";
 import { findProjectFile } from "../settings/project-file.ts";
 import type { SettingsLayer } from "../settings/load.ts";
 import { oneLine } from "../settings/problem.ts";
@@ -15,6 +16,8 @@ export interface McpServersOptions {
   cwd: string;
   env: Environment;
   home: string;
+  /** False: those of `.mcp.json` are left out. Default: true. */
+  readsFiles?: boolean;
   /** The project's servers are used without being trusted. */
   trustOnce: boolean;
   /** Warns of nothing that is left out for want of trust: the caller asks about that. */
@@ -47,11 +50,15 @@ export function mcpServers(options: McpServersOptions): McpServerEntry[] {
     const { servers } = readMcpServers(settings.mcp);
     if (source === "project file") {
       add(projectEntries(servers, findProjectFile(cwd, home)?.folder ?? cwd));
+    } else if (source === "program") {
+      // A program has filled in what it wants filled in.
+      const given = { scope: PROGRAM_SCOPE, isLiteral: true };
+      add(Object.entries(servers).map(([name, config]) => ({ name, config, ...given })));
     } else {
       add(Object.entries(servers).map(([name, config]) => ({ name, config, scope: USER_SCOPE })));
     }
   }
-  add(ofProject(options));
+  if (options.readsFiles ?? true) add(ofProject(options));
   return entries;
 }
 

@@ -2,6 +2,8 @@ import { MCP_GROUP } from "../core/tool-lists.ts";
 
 /** The scope of servers that an editor passes on. */
 export const EDITOR_SCOPE = "editor";
+/** The scope of servers that the program gives that has the agent. */
+export const PROGRAM_SCOPE = "program";
 
 const OURS: ReadonlySet<string> = new Set([MCP_GROUP, "tool_search", "mcp_call"]);
 

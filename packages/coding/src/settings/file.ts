@@ -75,17 +75,32 @@ export async function settingsIn(
   if (!SETTINGS.models.kind.is(object)) {
     return { settings: {}, problems: [settingsError(`${path} must hold a JSON object.`)] };
   }
+  return readSettings(object, { name: path, folder: dirname(path), home });
+}
+
+/** Where settings stand: `name` for people; paths among them are from `folder`. */
+export interface SettingsPlace {
+  readonly name: string;
+  readonly folder: string;
+  readonly home: string;
+}
+
+/** The settings that an object holds, and all that is wrong with it, which is left out of them. */
+export async function readSettings(
+  object: Readonly<Record<string, unknown>>,
+  { name, folder, home }: SettingsPlace,
+): Promise<FileSettings> {
   const problems: SettingsProblem[] = [];
   const settings: Draft = {};
   for (const [key, value] of Object.entries(object)) {
     if (key === SCHEMA_KEY) continue;
     if (isSettingName(key)) {
-      const wrong = await take(settings, key, value, dirname(path), home);
-      problems.push(...wrong.map((text) => settingsError(`${path}: ${text}`)));
+      const wrong = await take(settings, key, value, folder, home);
+      problems.push(...wrong.map((text) => settingsError(`${name}: ${text}`)));
     } else {
       const { didYouMean } = await import("./shown.ts");
       // Without its value, which may be a secret.
-      const text = `${path}: "${key}" is no setting.${didYouMean(key, SETTING_NAMES)}`;
+      const text = `${name}: "${key}" is no setting.${didYouMean(key, SETTING_NAMES)}`;
       problems.push(settingsWarning(text));
     }
   }

@@ -18,7 +18,12 @@ import type { Environment } from "../core/environment.ts";
 import type { TrustedFile } from "./trust.ts";
 
 /** The sources of settings, the first to be replaced first. */
-export type SettingsSource = "user file" | "project file" | "environment" | "command line";
+export type SettingsSource =
+  | "user file"
+  | "project file"
+  | "environment"
+  | "command line"
+  | "program";
 
 /** The options of a command line, by name without dashes. */
 export interface Flags {
@@ -39,6 +44,10 @@ export interface SettingsOptions {
   /** The home folder of the user. */
   home: string;
   flags: Flags;
+  /** What the program that has the agent says itself. */
+  given?: Settings;
+  /** False: neither files nor variables are read. Default: true. */
+  readsFiles?: boolean;
   /** The project's settings are used without being trusted. Default: whether `--trust` is there. */
   trustOnce?: boolean;
   /** Warns of nothing that is left out for want of trust: the caller asks about that. */
@@ -107,6 +116,12 @@ export async function inspectSettings(
   options: SettingsOptions,
 ): Promise<LoadedSettings & { readonly problems: readonly SettingsProblem[] }> {
   const commandLine = await flagSettings(options);
+  const { given, readsFiles = true } = options;
+  const own: SettingsLayer[] = [
+    { source: "command line", settings: commandLine },
+    ...(given ? [{ source: "program", settings: given } as const] : []),
+  ];
+  if (!readsFiles) return { ...merged(own), layers: own, files: [], problems: [] };
   const user = await userSettings(options);
   const project = await projectSettings(options, user);
   const environment = await variableSettings(options);
@@ -114,7 +129,7 @@ export async function inspectSettings(
     { source: "user file", settings: user.settings },
     { source: "project file", settings: project?.settings ?? {} },
     { source: "environment", settings: environment.settings },
-    { source: "command line", settings: commandLine },
+    ...own,
   ];
   return {
     ...merged(layers),

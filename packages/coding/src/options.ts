@@ -1,0 +1,110 @@
+import type { AgentTool, Limits } from "@gyre/agent";
+import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
+import type { SessionStorage } from "@gyre/sessions";
+import type { ApprovalAnswer, ApprovalRequest, PermissionMode } from "@gyre/tools";
+import type { McpServerConfig } from "@gyre/tools/mcp";
+import type { Environment } from "./core/environment.ts";
+import type { Settings } from "./settings/settings.ts";
+
+/** What the agent may do, and who decides on the rest. */
+export interface CodingPermissions {
+  /**
+   * What it does without asking: "plan" reads alone, "ask" (the default) asks before it changes
+   * files or runs commands, "auto-edit" asks before it runs commands, "full" asks about nothing.
+   */
+  mode?: PermissionMode;
+  /** Rules for what it may do: "shell(npm test)". */
+  allow?: readonly string[];
+  /** Rules for what is asked about, whatever the mode. */
+  ask?: readonly string[];
+  /** Rules for what it may not do, whatever the mode and whoever approves. */
+  deny?: readonly string[];
+  /**
+   * Who is asked. "deny" (the default): such a call is denied, and the model gets the reason;
+   * `denied` of the agent lists it. "suspend": the run ends, `state.pending` has the call, and
+   * `continue({ decisions })` answers it, in another process too. A function decides at once;
+   * `true` allows this call alone.
+   */
+  approve?: "deny" | "suspend" | Approve;
+}
+
+/** Decides on a call. Where it throws, the call is not made. */
+export type Approve = (
+  request: ApprovalRequest,
+) => boolean | ApprovalAnswer | Promise<boolean | ApprovalAnswer>;
+
+/**
+ * Where the conversation is written. "new" (the default): a file among the sessions of `gyre`,
+ * made with the first prompt. "latest": the last of those of the folder, or a new one. "none":
+ * nowhere, so nothing can be resumed or rewound. An id, or its beginning, resumes a session, with
+ * `fork` in a copy; a path is a file to resume, or to make. `storage` has the sessions elsewhere.
+ */
+export type SessionChoice =
+  | "new"
+  | "latest"
+  | "none"
+  | { id: string; fork?: boolean; storage?: SessionStorage }
+  | { path: string; id?: never; storage?: never }
+  | { storage: SessionStorage };
+
+/** What a coding agent is made of. All is optional; the defaults are those of `gyre`. */
+export interface CodingAgentOptions {
+  /** The folder to work in. Default: that of the process. */
+  cwd?: string;
+  /**
+   * A model, its name ("sonnet") or service/id. Default: that of the session that is resumed,
+   * else of the first service that has a key in `env` or in the user's key file.
+   */
+  model?: string | Model;
+  /** The way to models, in place of the services themselves: a scripted model, a gateway. */
+  protocol?: ProtocolClient;
+  /** How much the model thinks. Default "off". */
+  thinkingLevel?: ThinkingLevel;
+  permissions?: CodingPermissions;
+  /**
+   * Names are the tools that it has, in place of the usual ones: "+git" and "-shell" change
+   * those. Tools of your own are added to them, and asked about unless a rule allows them.
+   */
+  tools?: readonly (string | AgentTool)[];
+  /** Added to the system prompt. */
+  instructions?: string;
+  /** Whether AGENTS.md and its like are read. Default: true. */
+  instructionFiles?: boolean;
+  /** Whether skills of the folder and of the user are offered. Default: true. */
+  skills?: boolean;
+  session?: SessionChoice;
+  /** Whether what calls do to files is recorded, for `rewind()`. Default: true, with a session. */
+  fileHistory?: boolean;
+  /** MCP servers by name. Their tools are asked about unless a rule allows them. */
+  mcp?: Readonly<Record<string, McpServerConfig>>;
+  /** Plugins: paths from `cwd` that begin with ./, or packages that are installed there. */
+  plugins?: readonly string[];
+  /** Programs that run at an event, as in the settings. */
+  hooks?: Readonly<Record<string, unknown>>;
+  /** "auto" (the default): commands run in the sandbox of this system, where it has one. */
+  sandbox?: "auto" | "none";
+  /** Whether commands in the sandbox reach the network, or the hosts that they reach. Default: false. */
+  network?: boolean | readonly string[];
+  /** Folders outside of `cwd` that commands in the sandbox may change. */
+  writable?: readonly string[];
+  /** Limits of a prompt. Default: none, not even of turns. */
+  limits?: Limits;
+  /** Further settings, named as in a settings file. */
+  settings?: Settings;
+  /**
+   * Whether settings of the user's file, of a trusted project and of GYRE_ variables hold where
+   * these options say nothing. Default: false: what runs is what the program says.
+   */
+  settingsFiles?: boolean;
+  /**
+   * Whether the project's settings and MCP servers are used though the user did not trust them
+   * with `gyre trust`. They can run programs. Default: false.
+   */
+  trust?: boolean;
+  /** Variables: keys of services, folders for sessions. Default: those of the process. */
+  env?: Environment;
+  /** Ends the agent's work, as `abort()` does, and refuses more of it. */
+  signal?: AbortSignal;
+  /** Called with what a person should know and nothing else reports. Default: a process warning. */
+  onWarning?: (text: string) => void;
+}
