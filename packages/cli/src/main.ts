@@ -4,7 +4,7 @@ import {
   EXIT,
   type ExitCode,
   ExitError,
-  findExitCodeOf,
+  toExitCode,
   OutputError,
   UsageError,
 } from "./core/exit-codes.ts";
@@ -262,7 +262,7 @@ async function withSignals(
     return ending.reason?.exitCode ?? result;
   } catch (error) {
     if (!(ending.reason instanceof OutputError)) reportError(error);
-    return ending.reason?.exitCode ?? findExitCodeOf(error);
+    return ending.reason?.exitCode ?? toExitCode(error);
   } finally {
     ending.isOver = true;
   }

@@ -6,7 +6,7 @@ import type { McpServerConfig } from "@gyre/tools/mcp";
 import type { Environment } from "./core/environment.ts";
 import type { Settings } from "./settings/settings.ts";
 
-/** What the agent may do, and who decides on the rest. */
+/** What the agent may do, and what decides on the rest. */
 export interface CodingPermissions {
   /**
    * What it does without asking: "plan" reads alone, "ask" (the default) asks before it changes
@@ -17,10 +17,10 @@ export interface CodingPermissions {
   allow?: readonly string[];
   /** Rules for what is asked about, whatever the mode. */
   ask?: readonly string[];
-  /** Rules for what it may not do, whatever the mode and whoever approves. */
+  /** Rules for what it may not do, whatever the mode and an approval say. */
   deny?: readonly string[];
   /**
-   * Who is asked. "deny" (the default): such a call is denied, and the model gets the reason;
+   * What becomes of a question. "deny" (the default): such a call is denied, and the model gets the reason;
    * `denied` of the agent lists it. "suspend": the run ends, `state.pending` has the call, and
    * `continue({ decisions })` answers it, in another process too. A function decides at once;
    * `true` allows this call alone.

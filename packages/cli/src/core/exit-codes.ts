@@ -50,7 +50,7 @@ const EXITS: Readonly<Record<CodingAgentErrorCode, ExitCode>> = {
 };
 
 /** The exit code of a program that an error has ended. */
-export function findExitCodeOf(error: unknown): ExitCode {
+export function toExitCode(error: unknown): ExitCode {
   if (error instanceof ExitError) return error.exitCode;
   return error instanceof CodingAgentError ? EXITS[error.code] : EXIT.failed;
 }

@@ -58,7 +58,7 @@ export interface HarnessOptions {
   warn: (text: string) => void;
   /** The models there are, in place of those of the settings: a scripted one, say. */
   models?: Models;
-  /** Changes the models of the settings: what a program gives goes before them. */
+  /** Changes the models of the settings: what a program gives takes precedence. */
   adaptModels?: (models: Models) => Models;
   /** Tools of the program itself, which the agent has whatever tools are named. */
   ownTools?: readonly AgentTool[];

@@ -23,7 +23,7 @@ import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpHost } from "./host.ts";
 import type { AcpEditor, AcpSession } from "./session.ts";
 import { CodingAgentError } from "@gyre/coding/internal/core/errors";
-import { EXIT, type ExitCode, findExitCodeOf } from "../../core/exit-codes.ts";
+import { EXIT, type ExitCode, toExitCode } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import { createReadable, createWritable, redirectConsole } from "../../core/streams.ts";
 import { editorServers } from "./mcp-servers.ts";
@@ -362,7 +362,7 @@ async function withProtocolErrors<T>(answer: Promise<T>): Promise<T> {
 function requestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
   const message = errorMessage(error);
-  const exitCode = findExitCodeOf(error);
+  const exitCode = toExitCode(error);
   if (error instanceof AcpAuthError || exitCode === EXIT.auth) {
     return RequestError.authRequired({ hint: AUTH_HINT }, message);
   }

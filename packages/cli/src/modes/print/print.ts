@@ -10,7 +10,7 @@ import {
   EXIT,
   type ExitCode,
   ExitError,
-  findExitCodeOf,
+  toExitCode,
   OutputError,
   UsageError,
 } from "../../core/exit-codes.ts";
@@ -346,7 +346,7 @@ const KINDS: Readonly<Record<ExitCode, string>> = {
 
 /** For what went wrong before there was anything to run. */
 function earlyResult(error: unknown, durationMs: number): Result {
-  const exitCode = findExitCodeOf(error);
+  const exitCode = toExitCode(error);
   const message = errorMessage(error);
   // Whether a hook did not let the prompt through.
   const isBlocked = errnoOf(error) === "prompt_blocked";

@@ -15,7 +15,7 @@ import {
 } from "@gyre/server";
 import { type EntryBody, type Session, SessionError, type SessionStorage } from "@gyre/sessions";
 import type { Outcome } from "@gyre/coding/internal/conversation/types";
-import { EXIT, findExitCodeOf, UsageError } from "../../core/exit-codes.ts";
+import { EXIT, toExitCode, UsageError } from "../../core/exit-codes.ts";
 import { type Ceilings, isModeWithin, isToolWithin } from "@gyre/coding/internal/harness/ceilings";
 import type { Approvals, Harness } from "@gyre/coding/internal/harness/harness";
 import type { Io } from "../../core/io.ts";
@@ -411,7 +411,7 @@ async function withProtocolErrors<T>(run: () => Promise<T>): Promise<T> {
 }
 
 function chooseErrorCode(error: unknown): ProtocolError["code"] | undefined {
-  const exitCode = findExitCodeOf(error);
+  const exitCode = toExitCode(error);
   if (exitCode === EXIT.auth) return "unauthorized";
   if (exitCode === EXIT.usage && error instanceof Error) {
     return errnoOf(error.cause) === "model_not_found" ? "model_not_found" : "invalid_request";
