@@ -182,7 +182,10 @@ describe("a process that dies after each entry", async () => {
     // A line without a checksum is as good as one with a right one.
     const renamed = lines.map((line) =>
       line
-        .replace(/"type":"(?:begin|pending|decision|queue)"/, '"type":"of-a-newer-version"')
+        .replace(
+          /"type":"(?:begin|pending|decision|queue|start|end)"/,
+          '"type":"of-a-newer-version"',
+        )
         .replace(/,"crc":"[0-9a-f]{8}"}$/, "}"),
     );
     await writeFile(unknown, `${renamed.join("\n")}\n`);

@@ -9,6 +9,7 @@ import {
   listCalls,
   defineTool,
   isLlmMessage,
+  userMessage,
   Suspend,
 } from "@gyre/agent";
 import { type Clock } from "@gyre/ai";
@@ -166,7 +167,7 @@ describe("a journal", () => {
     await session.close();
     const text = await readFile(session.path, "utf8");
     expect(text.split(long)).toHaveLength(2);
-    expect(text).toContain('"resultOf":3');
+    expect(text).toContain('"resultOf":4');
   });
 
   it("keeps results that ended in another order in that of the calls", async () => {
@@ -284,7 +285,7 @@ describe("compaction", () => {
     const lines = (await readFile(stage.session.path, "utf8")).split("\n");
     await writeFile(
       stage.session.path,
-      lines.filter((line) => !/^\{"id":[34],/.test(line)).join("\n"),
+      lines.filter((line) => !/^\{"id":[45],/.test(line)).join("\n"),
     );
     const { session, context: read } = await reopen(stage.session.path);
     const next = agentOn(session, read, [words("a3"), words("a4")], { context });
@@ -480,7 +481,7 @@ describe("calls without a result", () => {
       tools: [act, read],
     });
     await agent.prompt("go");
-    expect(seen).toEqual([["message", "message", "result", "message", "begin"]]);
+    expect(seen).toEqual([["message", "start", "message", "result", "message", "begin"]]);
     expect((await readEntries(session)).filter(({ type }) => type === "begin")).toMatchObject([
       { toolCallId: "call_2", toolName: "act" },
     ]);
@@ -566,10 +567,13 @@ describe("calls without a result", () => {
     const types = session.entries.map(({ type }) => type);
     expect(types.slice(types.indexOf("pending"))).toEqual([
       "pending",
+      "end",
+      "start",
       "begin",
       "result",
       "message",
       "message",
+      "end",
     ]);
     await session.close();
   });
@@ -594,8 +598,9 @@ describe("calls without a result", () => {
     const fork = await session.fork(newPath());
     expect((await fork.context()).pending).toEqual(context.pending);
     await fork.close();
-    expect((await readEntries(session)).map(({ type }) => type).slice(2)).toEqual([
+    expect((await readEntries(session)).map(({ type }) => type).slice(3)).toEqual([
       "pending",
+      "end",
       "decision",
       "pending",
     ]);
@@ -658,7 +663,9 @@ describe("queues", () => {
       "title",
       "queue",
       "message",
+      "start",
       "message",
+      "end",
     ]);
     expect((await session.context()).queued.followUp).toEqual([]);
     const other = agent.followUp("B");
@@ -732,4 +739,167 @@ it("a request after reopening begins with the bytes of the one before", async ()
   expect(JSON.stringify(after.slice(0, length))).toBe(before);
   expect(after).toHaveLength(length + 2);
   await session.close();
+});
+
+describe("a run that was cut off", () => {
+  const spend = { input: 10, output: 2, cost: { total: 0.5 } };
+  const steps = (...answers: readonly ScriptStep[]): ScriptStep[] =>
+    answers.map((answer) =>
+      Array.isArray(answer)
+        ? { parts: answer, usage: spend }
+        : { parts: [answer as string], usage: spend },
+    );
+
+  /** An agent of a file that ends at a line, as it is in a process that starts after a crash. */
+  async function resume(
+    path: string,
+    script: readonly ScriptStep[],
+    options: AgentOptions = {},
+  ): Promise<Stage & { context: SessionContext }> {
+    const { session, context } = await reopen(path);
+    const { interrupted, unfinished, pending } = context;
+    const stage = agentOn(session, context, script, {
+      unfinished,
+      pending,
+      ...(interrupted && { interrupted }),
+      ...options,
+    });
+    return { ...stage, context };
+  }
+
+  /** The file up to the nth line of a type that has a text. */
+  async function cutAfter(path: string, type: string, nth: number): Promise<string> {
+    const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
+    const places = lines.flatMap((line, at) => (line.includes(`"type":"${type}"`) ? [at] : []));
+    const cut = newPath();
+    await writeFile(cut, `${lines.slice(0, (places[nth - 1] ?? 0) + 1).join("\n")}\n`);
+    return cut;
+  }
+
+  it("R23: its turns, usage, tokens and time are read from the file; of one that has ended, nothing", async () => {
+    const clock = manualClock();
+    const session = await createSession(newPath(), { cwd: "/w" }, { clock });
+    const slow = textTool("slow", async () => (await clock.advance(700), "done"));
+    const { agent } = await keepingAgent(session, steps([call("slow")], [call("slow")], "Done."), {
+      clock,
+      tools: [slow],
+    });
+    await agent.prompt("go");
+    expect((await session.context()).interrupted).toBeUndefined();
+    await session.close();
+    const cut = await cutAfter(session.path, "result", 2);
+    const { session: again, context } = await reopen(cut);
+    expect(context.interrupted).toEqual({
+      turns: 2,
+      usage: { input: 20, output: 4, totalTokens: 24, cost: { total: 1 } },
+      tokens: 24,
+      durationMs: 1_400,
+    });
+    await again.close();
+  });
+
+  it("R23: maxTurns holds over two crashes; a prompt starts another run", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const stage = await keepingAgent(session, [call("look"), call("look"), call("look"), "done"]);
+    await stage.agent.prompt("go");
+    await session.close();
+    const limits = { maxTurns: 2 };
+    const cut = await cutAfter(session.path, "result", 1);
+    const second = await resume(cut, [call("look"), "never"], { limits });
+    expect(await second.agent.continue()).toMatchObject({ stop: "limit", turns: 2 });
+    expect(second.model.requests).toBe(1);
+    await second.session.close();
+    // The end is lost, too.
+    const third = await resume(await cutAfter(cut, "result", 2), ["fresh"], { limits });
+    expect(third.context.interrupted?.turns).toBe(2);
+    expect((await third.agent.continue()).stop).toBe("limit");
+    expect(third.model.requests).toBe(0);
+    await third.session.close();
+    const fourth = await resume(await cutAfter(cut, "result", 2), ["fresh"], { limits });
+    expect(await fourth.agent.prompt("Once more")).toMatchObject({ stop: "done", turns: 1 });
+    expect((await fourth.session.context()).interrupted).toBeUndefined();
+    await fourth.session.close();
+    const fifth = await resume(await cutAfter(fourth.session.path, "start", 4), []);
+    expect(fifth.context.interrupted?.turns).toBe(0);
+    await fifth.session.close();
+  });
+
+  it("R23: time in which no process ran does not count", async () => {
+    const clock = manualClock();
+    const session = await createSession(newPath(), { cwd: "/w" }, { clock });
+    const { agent } = await keepingAgent(session, [call("slow"), "done"], {
+      clock,
+      tools: [textTool("slow", async () => (await clock.advance(500), "done"))],
+    });
+    await agent.prompt("go");
+    await session.close();
+    const cut = await cutAfter(session.path, "result", 1);
+    const later = manualClock(1_000_000);
+    const again = await openSession(cut, { clock: later });
+    const context = await again.context();
+    const next = agentOn(again, context, [call("slow"), "done"], {
+      clock: later,
+      unfinished: context.unfinished,
+      ...(context.interrupted && { interrupted: context.interrupted }),
+      tools: [textTool("slow", async () => (await later.advance(300), "done"))],
+    });
+    await next.agent.continue();
+    await again.close();
+    const third = await reopen(await cutAfter(cut, "result", 2));
+    expect(third.context.interrupted?.durationMs).toBe(800);
+    await third.session.close();
+  });
+
+  it("R28: terminate holds, whether the results have their messages or not", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const bye: AgentTool = {
+      ...textTool("bye", () => ""),
+      execute: () => ({ content: [{ type: "text", text: "bye" }], terminate: true }),
+    };
+    const { agent } = await keepingAgent(session, [callAll(["bye", "bye"])], { tools: [bye] });
+    expect((await agent.prompt("go")).stop).toBe("terminated");
+    await session.close();
+    const lines = (await readFile(session.path, "utf8")).trimEnd().split("\n");
+    const first = lines.findIndex((line) => line.includes('"type":"result"'));
+    for (let count = first + 1; count < lines.length; count++) {
+      const cut = newPath();
+      await writeFile(cut, `${lines.slice(0, count).join("\n")}\n`);
+      const next = await resume(cut, [], { tools: [{ ...bye, idempotent: true }] });
+      expect(await next.agent.continue()).toMatchObject({ stop: "terminated", turns: 1 });
+      expect(next.model.requests).toBe(0);
+      await next.session.close();
+    }
+    const whole = await resume(session.path, ["asked"]);
+    expect((await whole.agent.continue()).stop).toBe("done");
+    await whole.session.close();
+  });
+
+  it("R23: what a compaction stands for counts", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    await session.append({ type: "message", message: userMessage("go", 0) });
+    await session.append({ type: "start" });
+    const { agent } = await begin([call("look"), "done"]);
+    await agent.prompt("go");
+    const [, asked, result] = agent.state.messages;
+    if (!asked || !result) throw new Error("Nothing was said.");
+    const { id } = await session.append({ type: "message", message: asked });
+    await session.append({ type: "message", message: result });
+    await session.append({
+      type: "compaction",
+      first: id,
+      until: null,
+      message: userMessage("s", 0),
+    });
+    const { interrupted, messages } = await session.context();
+    expect(messages).toHaveLength(2);
+    expect(interrupted?.turns).toBe(1);
+    await session.close();
+  });
+
+  it("nothing is known of runs of older versions", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    await session.append({ type: "message", message: userMessage("go", 0) });
+    expect((await session.context()).interrupted).toBeUndefined();
+    await session.close();
+  });
 });

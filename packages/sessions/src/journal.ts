@@ -3,6 +3,7 @@ import {
   type AgentMessage,
   type AgentToolResult,
   type Decision,
+  type InterruptedRun,
   listCalls,
   type Middleware,
   type PendingCall,
@@ -22,7 +23,7 @@ type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
 /**
  * Writes what an agent does into a session. It is the agent's sink (R25): messages, results
  * of calls and compactions are on the disk before a listener gets them, and so are the calls that a
- * suspended run leaves pending.
+ * suspended run leaves pending. It also writes when a run starts and ends.
  */
 export interface Journal {
   (event: AgentEvent): void | Promise<void>;
@@ -50,6 +51,7 @@ export function createJournal(session: Session, context?: SessionContext): Journ
   let notes: Promise<JournalWriter> | undefined;
   let saving: Promise<void> | undefined;
   let recordsBegins = false;
+  let isStarting = false;
   const start = async (): Promise<JournalWriter> =>
     new JournalWriter(session, context ?? (await session.context()));
   const write = (act: (writer: JournalWriter) => Promise<void>): Promise<void> => {
@@ -57,8 +59,11 @@ export function createJournal(session: Session, context?: SessionContext): Journ
     return notes.then(act);
   };
   const sink = (event: AgentEvent): void | Promise<void> => {
-    if (isWritten(event)) return write((writer) => writer.write(event, recordsBegins));
-    return undefined;
+    if (event.type === "agent_start") isStarting = true;
+    if (!isWritten(event)) return undefined;
+    const isFirst = isStarting;
+    isStarting = false;
+    return write((writer) => writer.write(event, isFirst, recordsBegins));
   };
   return Object.assign(sink, {
     middleware: {
@@ -105,9 +110,8 @@ function isWritten(event: AgentEvent): event is WrittenEvent {
     case "tool_execution_start":
     case "tool_execution_end":
     case "compaction":
-      return true;
     case "agent_end":
-      return event.pending.length > 0;
+      return true;
     default:
       return false;
   }
@@ -125,10 +129,15 @@ class JournalWriter {
   readonly #queues: Record<QueueName, QueuedMessage[]>;
   /** Queues whose order has changed since. */
   readonly #unordered = new Set<QueueName>();
+  /** The run that was cut off, until another has started. */
+  #interrupted: InterruptedRun | undefined;
+  /** The run has no answer yet: a prompt may come. */
+  #mayPrompt = false;
 
   constructor(session: Session, context: SessionContext) {
     this.#session = session;
     this.#context = context;
+    this.#interrupted = context.interrupted;
     this.#transcript = new Transcript(context.messages, context.entries);
     for (const { toolCall, ...question } of context.pending) {
       this.#questions.set(toolCall.id, question);
@@ -137,7 +146,29 @@ class JournalWriter {
     this.#queues = { steering: [...steering], followUp: [...followUp] };
   }
 
-  async write(event: WrittenEvent, recordsBegins: boolean): Promise<void> {
+  /** `isFirst`: of its run. What is written is written together. */
+  async write(event: WrittenEvent, isFirst: boolean, recordsBegins: boolean): Promise<void> {
+    if (isFirst) this.#mayPrompt = true;
+    const isPrompt =
+      this.#mayPrompt && event.type === "message_end" && this.#isPrompt(event.message);
+    const { durationMs } = (isPrompt ? undefined : this.#interrupted) ?? {};
+    const start: EntryBody = { type: "start", ...(durationMs !== undefined && { durationMs }) };
+    const before = isFirst && !isPrompt ? this.#session.append(start) : undefined;
+    const writing = this.#write(event, recordsBegins);
+    const after = isPrompt ? this.#session.append(start) : undefined;
+    if (isPrompt || (event.type === "message_end" && event.message.role === "assistant")) {
+      this.#mayPrompt = false;
+    }
+    await Promise.all([before, writing, after]);
+  }
+
+  #isPrompt(message: AgentMessage): boolean {
+    if (message.role === "assistant" || message.role === "toolResult") return false;
+    const { steering, followUp } = this.#queues;
+    return ![...steering, ...followUp].some((item) => item.message === message);
+  }
+
+  async #write(event: WrittenEvent, recordsBegins: boolean): Promise<void> {
     switch (event.type) {
       case "message_end":
         return this.#message(event.message, recordsBegins);
@@ -151,7 +182,12 @@ class JournalWriter {
         await this.#session.append(await this.#compaction(event));
         return undefined;
       case "agent_end":
-        return this.#suspend(event.pending);
+        this.#interrupted = undefined;
+        await Promise.all([
+          this.#suspend(event.pending),
+          this.#session.append({ type: "end", stop: event.stop }),
+        ]);
+        return undefined;
       default:
         return event satisfies never;
     }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { access, chmod, constants, mkdir, mkdtemp } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { cleanPath } from "./sandbox/search-path.ts";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, errnoOf, systemClock } from "@gyre/ai";
@@ -125,7 +125,9 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     ...(options.pageTokens && { pageTokens: options.pageTokens }),
     ...(options.kept && { kept: options.kept }),
   };
-  const jobs = new JobTable({ spoolFolder, clock });
+  // The folder has a name that no other process has.
+  const token = basename(spoolFolder).replace(/^agent-/, "");
+  const jobs = new JobTable({ spoolFolder, clock, token });
   const todos = new TodoList();
   const notes = new NotePad();
   const made = new Map<string, AgentTool>();

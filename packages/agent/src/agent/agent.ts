@@ -107,6 +107,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
       pending,
       compaction,
       queued,
+      interrupted,
       ...own
     } = checkOptions(options);
     this.#options = own;
@@ -118,6 +119,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     this.#queues = new Queues({ steering, followUp }, onQueueChange);
     this.#state = new EventState(withTimestamps(messages, this.#now()));
     this.#state.compaction = compaction;
+    this.#state.interrupted = interrupted;
     if (pending) this.#state.setPending(pending);
     this.#findInCharge();
   }
@@ -196,6 +198,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     const calls = new Set(assistant.flatMap(listCalls).map(({ id }) => id));
     const pending = this.#state.pending.filter(({ toolCall }) => calls.has(toolCall.id));
     this.#state.messages = messages;
+    this.#state.interrupted = undefined;
     this.#state.compaction = undefined;
     this.#state.setPending(pending);
     this.#findInCharge();
@@ -550,7 +553,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   }
 
   #config(launch: Launch): AgentLoopConfig {
-    const { decisions, skipInitialSteeringPoll = false, overrides } = launch;
+    const { decisions, interrupted, skipInitialSteeringPoll = false, overrides } = launch;
     const { middleware, headers, maxIterations = DEFAULT_MAX_TURNS } = this.#options;
     const profile = this.#profile;
     const { models } = profile;
@@ -604,6 +607,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
       requeue: (queue, messages) => this.#queues.get(queue).putBack(messages),
       onSteering: (wake) => this.#queues.onSteering(wake),
       ...(decisions && { decisions }),
+      ...(interrupted && { interrupted }),
     };
   }
 

@@ -5,6 +5,7 @@ import type {
   AgentMessage,
   AgentTool,
   Decision,
+  InterruptedRun,
   PendingCall,
 } from "../contract/types.ts";
 import { assertContinuable, toPrompts } from "../loop/loop.ts";
@@ -19,6 +20,7 @@ import type { EventState } from "./state.ts";
 export interface Launch {
   injected: Injected[];
   decisions?: Readonly<Record<string, Decision>>;
+  interrupted?: InterruptedRun | undefined;
   skipInitialSteeringPoll?: boolean;
   output?: TypedOutput<AnySchema> | undefined;
   watch?: (event: AgentEvent) => void;
@@ -57,7 +59,7 @@ export function launchPrompt(
  * Throws where there is nothing to continue, and on a decision about a call that does not wait.
  */
 export function launchContinue(
-  { messages, pending }: EventState,
+  { messages, pending, interrupted }: EventState,
   queues: Queues,
   options: ContinueOptions & LaunchOptions,
 ): Launch {
@@ -72,7 +74,7 @@ export function launchContinue(
       decisions[toolCall.id] = { fingerprint, ...decision };
     }
   }
-  const own = readOptions(options);
+  const own = { interrupted, ...readOptions(options) };
   try {
     assertContinuable(messages);
   } catch (error) {

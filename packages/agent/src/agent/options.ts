@@ -15,6 +15,7 @@ import type {
   AgentLoopConfig,
   AgentSink,
   AgentTool,
+  InterruptedRun,
   Limits,
   PendingCall,
   QueueMode,
@@ -57,7 +58,8 @@ type OwnedByAgent =
   | "onSteering"
   | "skipInitialSteeringPoll"
   | "continueAfterError"
-  | "decisions";
+  | "decisions"
+  | "interrupted";
 
 /**
  * How an agent runs: the configuration of the loop, except for the parts that the agent manages,
@@ -84,6 +86,8 @@ export interface AgentOptions<Tool extends AgentTool = AgentTool> extends Omit<
   thinkingLevel?: ThinkingLevel;
   /** Calls of the transcript that wait for a person. */
   pending?: readonly PendingCall[];
+  /** The run of the transcript that a crash cut off: `continue()` goes on with it, `prompt()` does not. */
+  interrupted?: InterruptedRun;
   /** What an earlier agent sent in place of a part of the messages. */
   compaction?: Compaction;
   /** Messages that wait in the queues already. */

@@ -1,6 +1,6 @@
 import { addUsage, type ToolCall, type ToolResultMessage, type Usage } from "@gyre/ai";
 import type { Compaction } from "../contract/compaction.ts";
-import type { AgentEvent, AgentMessage, PendingCall } from "../contract/types.ts";
+import type { AgentEvent, AgentMessage, InterruptedRun, PendingCall } from "../contract/types.ts";
 import { ABORTED_TEXT } from "../loop/failed-message.ts";
 import { isAssistant, isToolResult, listCalls, withResult } from "../transcript/history.ts";
 
@@ -48,6 +48,8 @@ export class EventState {
   usage: Usage = {};
   /** What is sent in place of a part of the messages, since the context was compacted. */
   compaction: Compaction | undefined = undefined;
+  /** The run that a crash cut off, until the next one starts. */
+  interrupted: InterruptedRun | undefined = undefined;
   /** The calls of the message whose results arrive, and where the next of them is looked for. */
   #calls: readonly ToolCall[] = [];
   #nextCall = 0;
@@ -118,6 +120,7 @@ export class EventState {
         break;
       case "agent_start":
         this.isStreaming = true;
+        this.interrupted = undefined;
         this.pending = [];
         this.error = undefined;
         break;

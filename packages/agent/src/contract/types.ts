@@ -260,6 +260,19 @@ export type Decision<Args = Record<string, unknown>> =
  */
 export type UnfinishedCall = AgentToolResult | Decision | "not begun" | "run";
 
+/** What a run had done when a crash cut it off, as a journal has it. */
+export interface InterruptedRun {
+  /** Its answers. */
+  turns: number;
+  usage: Usage;
+  /** Tokens, as they count towards `maxTotalTokens`. Default: those of `usage`. */
+  tokens?: number;
+  /** How long it ran, without the time in which no process did. */
+  durationMs: number;
+  /** Calls whose results ask for the run to end, and are in the transcript. */
+  terminated?: readonly string[];
+}
+
 /** The last event of every run: how it ended, and what it produced. */
 export interface AgentEndEvent<Pending = PendingCall> {
   type: "agent_end";
@@ -545,6 +558,12 @@ export interface AgentLoopConfig extends Omit<StreamOptions, "signal"> {
   decisions?: Readonly<Record<string, Decision>>;
   /** What a journal has of a call without a result in the transcript. */
   unfinished?: (toolCallId: string) => UnfinishedCall | undefined;
+
+  /**
+   * The run that a crash cut off, and that this one goes on with: what it had done counts into
+   * limits, `turns` and `usage`, and its last turn is brought to its end first.
+   */
+  interrupted?: InterruptedRun;
 
   clock?: Clock;
   /** Ids for calls whose own id was used before. */

@@ -12,6 +12,7 @@ import { Run, type RunSetup } from "../run/run.ts";
 import { isAssistant, isBrokenOffText, listCalls } from "../transcript/history.ts";
 import { failedMessage } from "./failed-message.ts";
 import { respond } from "./model-call.ts";
+import { findEarlierTurn } from "./earlier-turn.ts";
 import { repairTranscript } from "./repair.ts";
 import { answerCalls, type CallResults, NO_RESULTS } from "./tool-calls.ts";
 import type {
@@ -137,7 +138,9 @@ export async function drive(run: Run, injected: readonly Injected[]): Promise<Ag
  * callback is a message, too.
  */
 async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
-  const isFirst = run.turns++ === 0;
+  const isFirst = !run.hasBegun;
+  run.hasBegun = true;
+  run.turns++;
   // On the path of every turn the loop waits only where there is something to wait for: ten
   // awaits that have nothing cost a turn a tenth of its time.
   const begun = run.emit({ type: "turn_start" });
@@ -146,10 +149,10 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
   let answered: CallResults | undefined;
   try {
     const repaired = isFirst ? await repairTranscript(run) : undefined;
-    if (repaired?.waiting) {
+    const earlier = repaired && findEarlierTurn(run, repaired);
+    if (earlier) {
       await inject(run, "prompt");
-      message = repaired.waiting;
-      answered = repaired.answered;
+      ({ message, answered } = earlier);
     } else {
       const isSteered = repaired?.answered.steered || run.config.skipInitialSteeringPoll;
       if (isFirst && !isSteered) await run.poll("steering");
@@ -218,6 +221,7 @@ async function decideNext(
     results.length > 0 ||
     !run.inbox.isEmpty ||
     message.stopReason === "error" ||
+    message.stopReason === "toolUse" ||
     message.stopReason === "pause" ||
     message.stopReason === "redirected";
   // Before any queue is drained (R23), so that nothing is taken that cannot be delivered.

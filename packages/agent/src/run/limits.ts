@@ -6,7 +6,13 @@ import {
   type ToolCall,
   type Usage,
 } from "@gyre/ai";
-import type { AgentToolResult, LimitName, Limits, ToolHost } from "../contract/types.ts";
+import type {
+  AgentToolResult,
+  InterruptedRun,
+  LimitName,
+  Limits,
+  ToolHost,
+} from "../contract/types.ts";
 
 export const DEFAULT_MAX_IDENTICAL_CALLS = 3;
 /** A service that pauses more often than this in a row makes no progress. */
@@ -69,9 +75,13 @@ export class LimitGauge {
   #refusals = 0;
   #last: { call: ToolCall; result: AgentToolResult; times: number } | undefined;
 
-  constructor(limits: Limits) {
+  constructor(limits: Limits, interrupted?: InterruptedRun) {
     checkLimits(limits);
     this.#limits = limits;
+    if (!interrupted) return;
+    this.#turns = interrupted.turns;
+    this.addUsage(interrupted.usage);
+    this.#tokens = interrupted.tokens ?? this.#tokens;
   }
 
   /** Why the cost limit cannot be enforced for `model`, if it cannot. */

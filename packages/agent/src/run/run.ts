@@ -89,6 +89,8 @@ export class Run implements ContextHost {
   /** Turns that have begun. */
   turns = 0;
   usage: Usage = {};
+  /** Its first turn has begun. */
+  hasBegun = false;
   /** What is used from here on is not in its last event. */
   hasEnded = false;
   finalMessage: AssistantMessage | undefined;
@@ -112,8 +114,14 @@ export class Run implements ContextHost {
     if (!stream) throw new TypeError("No way to a model: give a protocol, or a streamFn.");
     this.config = config;
     this.clock = config.clock ?? systemClock;
-    this.#startedAt = this.clock.now();
-    this.eventLoop = new EventLoopYield(this.clock, this.#startedAt);
+    const now = this.clock.now();
+    const { interrupted } = config;
+    this.#startedAt = now - (interrupted?.durationMs ?? 0);
+    this.eventLoop = new EventLoopYield(this.clock, now);
+    if (interrupted) {
+      this.turns = interrupted.turns;
+      this.usage = interrupted.usage;
+    }
     this.streamFn = stream;
     const { caller } = config;
     const outer = this.#outerLeft();
@@ -121,7 +129,7 @@ export class Run implements ContextHost {
     const limits = tightenLimits(config.limits ?? {}, outer);
     if (config.maxIterations !== undefined) limits.maxTurns ??= config.maxIterations;
     this.#limits = limits;
-    this.gauge = new LimitGauge(limits);
+    this.gauge = new LimitGauge(limits, interrupted);
     this.toolbox = makeToolbox(config.tools ?? context.tools ?? []);
     this.history = new History(context.messages);
     // From here on nothing throws: a run that is not made leaves no listener behind.
@@ -143,10 +151,11 @@ export class Run implements ContextHost {
     this.systemPrompt = context.systemPrompt;
     this.#earlierCompaction = context.compaction;
     this.#contextMemory = contextMemory;
-    this.#stopDeadline =
-      limits.maxDurationMs === undefined
-        ? () => {}
-        : this.clock.after(limits.maxDurationMs, () => this.cancellation.cancel("limit"));
+    const { maxDurationMs = Infinity } = limits;
+    const leftMs = this.#startedAt + maxDurationMs - now;
+    const stop = (): void => this.cancellation.cancel("limit");
+    this.#stopDeadline = leftMs === Infinity ? () => {} : this.clock.after(leftMs, stop);
+    if (leftMs <= 0) stop();
   }
 
   get canceled(): CancelReason | undefined {

@@ -47,8 +47,15 @@ export class Grammar {
   /** Calls that no result came for: they must be pending at the end. */
   readonly #unanswered = new Set<string>();
   readonly #messages: AgentMessage[] = [];
-  #turns = 0;
+  #turns: number;
+  readonly #isResumed: boolean;
   #count = 0;
+
+  /** `earlier`: turns of the run that a crash cut off, and that this one goes on with. */
+  constructor(earlier = 0) {
+    this.#turns = earlier;
+    this.#isResumed = earlier > 0;
+  }
 
   get isOver(): boolean {
     return this.#place === "after the run";
@@ -185,6 +192,7 @@ export class Grammar {
     // A turn that only found that people have not decided yet has no answer of its own.
     const waits = this.#place === "repairing" || this.#place === "injecting";
     this.#expect(answered || waits, event, "the turn has no answer");
+    if (waits && this.#isResumed) this.#turns--;
     if (answered) {
       this.#expect(event.message === this.#answer, event, "its message is not the turn's answer");
       const same = hasSame(event.toolResults, this.#results);
@@ -236,8 +244,8 @@ function hasSame<T>(list: readonly T[], other: readonly T[]): boolean {
 }
 
 /** Throws where events are not one whole run. */
-export function checkGrammar(events: readonly AgentEvent[]): void {
-  const grammar = new Grammar();
+export function checkGrammar(events: readonly AgentEvent[], earlier?: number): void {
+  const grammar = new Grammar(earlier);
   for (const event of events) grammar.accept(event);
   if (!grammar.isOver) throw new Error("The run has no agent_end.");
 }

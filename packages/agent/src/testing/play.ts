@@ -171,7 +171,7 @@ export function start(setup: Setup): Playing {
       controller.signal,
       setup.streamFn,
     );
-    checkGrammar(recorder.events);
+    checkGrammar(recorder.events, setup.config?.interrupted?.turns);
     const { end, events, lines } = recorder;
     const transcript = transcriptAfter(messages, produced);
     checkPairs(transcript, new Set(end.pending.map(({ toolCall }) => toolCall.id)));

@@ -117,7 +117,10 @@ describe("an instruction file that an agent wrote", () => {
     await gyre(FULL, [
       call("shell", { command, background: true }),
       call("write", { path: "go", content: "" }),
-      call("jobs", { action: "read", id: "job-1", waitMs: 10_000 }),
+      ({ body }) => {
+        const [id = ""] = /job-\w+-1/.exec(JSON.stringify(body)) ?? [];
+        return call("jobs", { action: "read", id, waitMs: 10_000 });
+      },
       DONE,
     ]);
     expect(readFileSync(join(home, "work/AGENTS.md"), "utf8")).toContain(EVIL);

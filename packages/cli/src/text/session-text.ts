@@ -83,6 +83,8 @@ export function entryText(entry: Entry): string {
     case "pending":
     case "decision":
     case "queue":
+    case "start":
+    case "end":
       return "";
   }
 }

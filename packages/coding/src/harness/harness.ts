@@ -348,6 +348,7 @@ export class AgentHarness implements Harness {
       messages: context?.messages ?? [],
       ...(context?.compaction && { compaction: context.compaction }),
       ...(context && { queued: context.queued }),
+      ...(context?.interrupted && { interrupted: context.interrupted }),
       ...(context && options.approvals === "suspend" && { pending: context.pending }),
     });
     this.#nameSession();

@@ -1,5 +1,6 @@
 import type {
   AgentMessage,
+  AgentStop,
   AgentToolResult,
   CompactionFacts,
   Decision,
@@ -28,10 +29,20 @@ export const ENTRY_TYPES: readonly EntryType[] = [
   "pending",
   "decision",
   "queue",
+  "start",
+  "end",
 ];
 
 /** Entries that stand beside the branch: what follows them follows their parent. */
-const BESIDE: ReadonlySet<EntryType> = new Set(["result", "begin", "pending", "decision", "queue"]);
+const BESIDE: ReadonlySet<EntryType> = new Set([
+  "result",
+  "begin",
+  "pending",
+  "decision",
+  "queue",
+  "start",
+  "end",
+]);
 
 export function isBeside(type: EntryType): boolean {
   return BESIDE.has(type);
@@ -107,6 +118,15 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
       if (queue !== "steering" && queue !== "followUp") return undefined;
       if (!isTextList(ids) || !isQueuedList(messages)) return undefined;
       return { type, queue, ids, messages };
+    }
+    case "start": {
+      const { durationMs } = fields;
+      return { type, ...(typeof durationMs === "number" && { durationMs }) };
+    }
+    case "end": {
+      const { stop } = fields;
+      // A newer version may know more of them.
+      return typeof stop === "string" ? { type, stop: stop as AgentStop } : undefined;
     }
     case "settings": {
       const { settings } = fields;

@@ -1,5 +1,6 @@
 import type {
   AgentMessage,
+  AgentStop,
   AgentToolResult,
   Compaction,
   Decision,
@@ -78,6 +79,13 @@ export type EntryBody =
       /** Those of them that are new, or were edited. */
       messages?: readonly QueuedMessage[];
     }
+  /**
+   * A run starts, with the message before it if that is a prompt. `durationMs`: it goes on with the
+   * one that was cut off, and had taken that long.
+   */
+  | { type: "start"; durationMs?: number }
+  /** The run has ended. Without it, it was cut off. */
+  | { type: "end"; stop: AgentStop }
   | { type: "settings"; settings: SessionSettings }
   | {
       /** What is sent in place of the messages from entry `first` up to, not including, `until`. */

@@ -1,6 +1,7 @@
 import type {
   AgentMessage,
   Compaction,
+  InterruptedRun,
   PendingCall,
   QueuedMessages,
   UnfinishedCall,
@@ -62,6 +63,8 @@ export interface SessionContext {
   title?: string;
   /** Calls that wait for a person; for a new `Agent`. */
   pending: PendingCall[];
+  /** The run that was cut off, if the last one was; for a new `Agent`. */
+  interrupted?: InterruptedRun;
   /** What waits in the agent's queues; for a new `Agent`. */
   queued: QueuedMessages;
   /** What became of a call whose message is missing; for the agent's option of this name. */

@@ -4,6 +4,7 @@ import type { EntryIndex } from "./entry-index.ts";
 import { parseEntry, type Fields, readReference } from "../format/body.ts";
 import type { EntryReader } from "./log.ts";
 import { readOpenCalls, type ResultEntry } from "./open-calls.ts";
+import { readInterrupted } from "./interrupted.ts";
 import { NONE_QUEUED, readQueued } from "./queued.ts";
 import { Transcript } from "../format/transcript.ts";
 import type { SessionContext } from "../format/types.ts";
@@ -67,6 +68,8 @@ export async function buildContext(
   }
   standIn();
   const calls = await readOpenCalls(index, reader, path, transcript.unanswered());
+  const end = isLeaf ? index.length - 1 : at;
+  const interrupted = await readInterrupted(index, reader, path, end);
   return {
     context: {
       messages: transcript.messages,
@@ -75,6 +78,7 @@ export async function buildContext(
       settings,
       ...(title !== undefined && { title }),
       pending: calls.pending(),
+      ...(interrupted && { interrupted }),
       queued: isLeaf ? await readQueued(index, reader) : NONE_QUEUED,
       unfinished: (toolCallId) => calls.unfinished(toolCallId, recording),
     },

@@ -204,6 +204,21 @@ const TESTS: Readonly<Record<string, Test>> = {
     await again.close();
   },
 
+  "a run that did not end was cut off": async ({ storage }) => {
+    const session = await storage.create({ cwd: CWD, id: "7k2m" });
+    await session.append(user("a"));
+    await session.append({ type: "start" });
+    await session.append({ type: "message", message: calling("c1"), begins: true });
+    await session.append({ ...RESULT, result: { ...RESULT.result, terminate: true } });
+    await session.close();
+    const again = await storage.open("7k2m");
+    const { interrupted } = await again.context();
+    same([interrupted?.turns, interrupted?.terminated], [1, [RESULT.toolCallId]]);
+    await again.append({ type: "end", stop: "aborted" });
+    same((await again.context()).interrupted, undefined);
+    await again.close();
+  },
+
   "messages wait in the queues until they are delivered": async ({ storage }) => {
     const session = await storage.create({ cwd: CWD, id: "7k2m" });
     const messages = ["q1", "q2"].map((id) => ({ id, message: user(id).message }));

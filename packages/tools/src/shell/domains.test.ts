@@ -95,7 +95,8 @@ describe.runIf(existsSync("/usr/bin/curl"))("domains of commands", { tags: "bubb
       },
     );
     await shell("touch go");
-    await tools.jobs.ended("job-1");
+    const [job] = tools.jobs.list();
+    await tools.jobs.ended(job?.id ?? "");
     expect(seen).toEqual(["GET /job"]);
     const sockets = async (): Promise<string[]> =>
       (await readdir(tools.env.spoolFolder)).filter((name) => name.startsWith("proxy-"));

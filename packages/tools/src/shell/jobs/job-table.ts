@@ -78,6 +78,8 @@ export interface JobTableOptions {
   /** As in `RunOptions`. */
   spoolFolder: string;
   clock: Clock;
+  /** Part of the ids: jobs of another table, in another process say, are other jobs. */
+  token?: string;
 }
 
 /**
@@ -141,7 +143,8 @@ export class JobTable {
         notify();
       },
     });
-    const id = `job-${++this.#count}`;
+    const { token } = this.#options;
+    const id = `job-${token === undefined ? "" : `${token}-`}${++this.#count}`;
     const settled = running.ended.then(() => after?.());
     const job: Job = { id, command, startedAt, program: running, settled, stop, unread, wake };
     this.#jobs.set(id, job);
@@ -215,6 +218,12 @@ export class JobTable {
     const job = this.#jobs.get(id);
     if (job) return job;
     const ids = [...this.#jobs.keys()].join(", ") || "none";
+    const { token } = this.#options;
+    if (token !== undefined && id.startsWith("job-") && !id.startsWith(`job-${token}-`)) {
+      throw new Error(
+        `Job "${id}" is gone: the process that started it has ended, and its jobs with it. Start it again if it is still needed. Available: ${ids}.`,
+      );
+    }
     throw new Error(`There is no job "${id}". Available: ${ids}.`);
   }
 

@@ -151,6 +151,27 @@ describe.runIf(isPosix)("JobTable", () => {
     expect(table.info(id).end).toMatchObject({ timedOut: true, durationMs: 3_000 });
   });
 
+  it("gives ids that no other table gives, and says that jobs of another one are gone", async () => {
+    const [one, other] = ["a1", "b2"].map(
+      (token) => new JobTable({ spoolFolder: folder, clock: systemClock, token }),
+    );
+    if (!one || !other) throw new Error("There are no tables.");
+    const first = await one.start(sh("true"), "true");
+    const second = await other.start(sh("sleep 1000"), "sleep");
+    expect([first, second]).toEqual(["job-a1-1", "job-b2-1"]);
+    const gone = (id: string): string =>
+      `Job "${id}" is gone: the process that started it has ended, and its jobs with it.`;
+    const tool = jobsTool(other);
+    for (const id of [first, "job-1"]) {
+      await expect(call(tool, { action: "read", id })).rejects.toThrow(gone(id));
+      await expect(call(tool, { action: "stop", id })).rejects.toThrow(gone(id));
+    }
+    expect(() => other.info("job-b2-9")).toThrow(
+      'There is no job "job-b2-9". Available: job-b2-1.',
+    );
+    await Promise.all([one.close(), other.close()]);
+  });
+
   it("says so where a job cannot be started", async () => {
     const spec = { ...sh("true"), argv: ["no-such-program"] };
     await expect(jobs.start(spec, "x")).rejects.toThrow("Cannot start no-such-program");
