@@ -24,6 +24,7 @@ export type DurableAgentOptions = Omit<
   | "queued"
   | "compaction"
   | "sink"
+  | "sinkTimeoutMs"
   | "unfinished"
   | "onQueueChange"
   | "sessionId"

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentTool } from "@gyre/agent";
 import { callAll, stall } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Change, Claim, Fence, Store } from "../contract/store.ts";
 import { DurableError } from "../contract/errors.ts";
-import type { Run, RunEvent } from "../contract/types.ts";
+import type { Run, RunEvent, RunResult } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
 import { Runs, toNewRun } from "../runs/runs.ts";
 import { askTool } from "../tools/ask.ts";
@@ -132,6 +133,54 @@ describe("the fence", () => {
         expect(results).toMatchObject([{ outcome: "interrupted" }]);
       });
     });
+  });
+});
+
+describe("a tool that had begun when its worker died", () => {
+  /** Runs a call whose first worker dies in it; the tool of the second worker is `second`. */
+  async function dieInside(more: Partial<AgentTool>): Promise<{ keys: string[]; run: RunResult }> {
+    const url = newUrl();
+    const keys: string[] = [];
+    const makeTool = (isFirst: boolean): AgentTool => ({
+      ...pay,
+      execute: (_args, { host }) => {
+        keys.push(host.key ?? "");
+        return isFirst ? new Promise<never>(() => {}) : "paid again";
+      },
+      ...more,
+    });
+    const first = scriptedAgent([payA, "Never."], { tools: [makeTool(true)] });
+    const second = scriptedAgent([payA, "Done."], { tools: [makeTool(false)] });
+    return withWorker(url, { agents: [first], leaseMs: 60_000 }, async (runs, worker) => {
+      const run = await runs.start("Pay.", { agent: "office", id: "r" });
+      await vi.waitFor(() => expect(keys).toHaveLength(1), { timeout: 10_000 });
+      await runs.store.unregister(worker.id);
+      return withWorker(url, { agents: [second] }, async () => ({ keys, run: await run.result() }));
+    });
+  }
+
+  it("D6 the model reads Interrupted where nothing is known of it", async () => {
+    const { keys, run } = await dieInside({});
+    expect(keys).toHaveLength(1);
+    expect(run.messages[2]).toMatchObject({ outcome: "interrupted" });
+    expect(run.text).toBe("Done.");
+  });
+
+  it("D6 recover says what became of it, by the same key", async () => {
+    const recover = vi.fn<NonNullable<AgentTool["recover"]>>(
+      (_args, { host }) => `paid, ${host.key}`,
+    );
+    const { keys, run } = await dieInside({ recover });
+    expect(keys).toHaveLength(1);
+    expect(recover).toHaveBeenCalledTimes(1);
+    expect(run.messages[2]).toMatchObject({ content: [{ text: `paid, ${keys[0]}` }] });
+  });
+
+  it("D8 idempotent runs again, with the same key", async () => {
+    const { keys, run } = await dieInside({ idempotent: true });
+    expect(keys).toEqual([keys[0], keys[0]]);
+    expect(keys[0]).toMatch(/^r:/);
+    expect(run.messages[2]).toMatchObject({ outcome: "ok" });
   });
 });
 

@@ -95,14 +95,11 @@ export class Work {
       messages: context.messages,
       pending: context.pending,
       ...(context.compaction && { compaction: context.compaction }),
-      unfinished: (id) => {
-        const known = context.unfinished(id);
-        return known === "not begun" ? "run" : known;
-      },
+      unfinished: context.unfinished,
       sessionId: claim.session,
       sink: (event) => this.#take(event),
       middleware: [...middleware, this.#journal.middleware, beforeEffects],
-      hookTimeoutMs: options.hookTimeoutMs ?? SINK_TIMEOUT_MS,
+      sinkTimeoutMs: SINK_TIMEOUT_MS,
       shouldStopAfterTurn: async (turn) =>
         parts.isDraining() || ((await shouldStopAfterTurn?.(turn)) ?? false),
     });
