@@ -150,6 +150,18 @@ describe("the pages", () => {
     expect(broken).toEqual([]);
   });
 
+  it.each(["agent", "ai", "cli", "protocol", "server", "sessions", "tools"])(
+    "the README of %s has the flow of its events, from a program that is run",
+    (room) => {
+      const page = all.get(`packages/${room}/README.md`) ?? "";
+      const [, flow = ""] = page.split("\n## Event flow\n");
+      const fences = readFences(flow.split("\n## ", 1)[0] ?? "");
+      const [program, output] = fences.map(({ language, note }) => `${language} ${note}`.trim());
+      expect(["ts", "sh run"]).toContain(program);
+      expect(output).toBe("text");
+    },
+  );
+
   it("a link that leads nowhere would be found", () => {
     expect(leadsSomewhere("README.md", "docs/no-such-page.md")).toBe(false);
     expect(leadsSomewhere("README.md", "docs/tools.md#no-such-heading")).toBe(false);

@@ -1,26 +1,90 @@
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { root } from "../../docs/snippets.ts";
+import { someCases } from "../../tests/support/cases.ts";
+import { readAddresses } from "../shared/addresses.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
 import { listPackages } from "../shared/workspace.mjs";
+import { pack } from "./pack.mjs";
 import { stagePackage } from "./stage.mjs";
 
-it.each(listPackages(root))("the links of $room work where it is installed", (one) =>
-  inTemporaryFolder((folder) => {
-    stagePackage(root, one, folder);
-    const pages = ["README.md"];
-    for (const page of pages) {
-      const text = readFileSync(join(folder, page), "utf8");
-      for (const [, link = ""] of text.matchAll(/\]\(((?!#|[a-z]+:)[^)\s#]+)/g)) {
-        const target = join(dirname(page), link);
-        expect(existsSync(join(folder, target)), `${page}: ${link}`).toBe(true);
-        if (!pages.includes(target)) pages.push(target);
-      }
+const REPOSITORY = `${readAddresses(root)?.repository ?? ""}/blob/main/`;
+
+/** The headings of a page as anchors, as the usual hosts of repositories make them. */
+function listAnchors(page: string): string[] {
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(" ", "-"),
+  );
+}
+
+/** Why a link of a page leads nowhere; nothing where it leads somewhere. */
+function explainLink(file: string, anchor: string | undefined): string | undefined {
+  if (!existsSync(file)) return "there is no such file";
+  if (anchor === undefined || statSync(file).isDirectory() || !file.endsWith(".md"))
+    return undefined;
+  return listAnchors(readFileSync(file, "utf8")).includes(anchor)
+    ? undefined
+    : "there is no such heading";
+}
+
+/**
+ * Follows every link from the README of an installed package to its other pages, and from those on.
+ * Addresses of the repository have to be files of it.
+ */
+function followLinks(folder: string): { pages: string[]; problems: string[] } {
+  const pages = ["README.md"];
+  const problems: string[] = [];
+  for (const page of pages) {
+    const prose = readFileSync(join(folder, page), "utf8").replaceAll(/^```[\s\S]*?^```/gm, "");
+    for (const [, link = ""] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      const isOurs = link.startsWith(REPOSITORY);
+      if (!isOurs && /^[a-z]+:/.test(link)) continue;
+      const [path = "", anchor] = (isOurs ? link.slice(REPOSITORY.length) : link).split("#");
+      const target = path === "" ? page : join(dirname(page), path);
+      const why = explainLink(isOurs ? join(root, path) : join(folder, target), anchor);
+      if (why !== undefined) problems.push(`${page}: ${link}: ${why}`);
+      else if (!isOurs && target.endsWith(".md") && !pages.includes(target)) pages.push(target);
     }
-    expect(pages.length).toBeGreaterThan(1);
-    expect(readFileSync(join(folder, "llms.txt"), "utf8")).toMatch(/^# Gyre\n/);
-  }),
+  }
+  return { pages, problems };
+}
+
+describe.each(listPackages(root))("the pages of $room, where it is installed", (one) => {
+  it("have links that lead somewhere, headings included", () =>
+    inTemporaryFolder((folder) => {
+      stagePackage(root, one, folder);
+      const { pages, problems } = followLinks(folder);
+      expect(problems).toEqual([]);
+      expect(pages.length).toBeGreaterThan(1);
+      expect(readFileSync(join(folder, "llms.txt"), "utf8")).toMatch(/^# Gyre\n/);
+    }));
+});
+
+it("a link that leads nowhere would be found", () => {
+  const page = join(root, "README.md");
+  expect(explainLink(page, undefined)).toBeUndefined();
+  expect(explainLink(page, "coding-agent")).toBeUndefined();
+  expect(explainLink(page, "no-such-heading")).toBe("there is no such heading");
+  expect(explainLink(join(root, "docs/no-such-page.md"), undefined)).toBe("there is no such file");
+});
+
+it.each(someCases(1, listPackages(root)))(
+  "the tarball of $room has these pages in it",
+  { tags: "long" },
+  (one) =>
+    inTemporaryFolder(async (folder) => {
+      const { tarball } = await pack(one, folder);
+      execFileSync("tar", ["-xzf", tarball, "-C", folder]);
+      const { pages, problems } = followLinks(join(folder, "package"));
+      expect(problems).toEqual([]);
+      expect(pages.length).toBeGreaterThan(1);
+    }),
 );
 
 it("no package has entry points that are for our own programs alone", () =>
