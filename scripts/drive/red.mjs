@@ -43,7 +43,7 @@ function isRed({ file, title, redAt, testOf }, isBuilt) {
         recursive: true,
         verbatimSymlinks: true,
       });
-      const names = await git("grep", "-lF", title, testOf, "--", "*.test.ts");
+      const names = await git("grep", "-lF", "-e", title, testOf, "--", "*.test.ts");
       const files = names.trim().split("\n");
       const named = files.find((name) => basename(name) === basename(file)) ?? files[0] ?? "";
       const path = named.slice(named.indexOf(":") + 1);

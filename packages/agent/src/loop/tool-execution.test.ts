@@ -312,6 +312,21 @@ describe("R11, R12: arguments", () => {
     expect(lines[7]).toBe(`tool_start x#c1 ${JSON.stringify(sent)}`);
   });
 
+  it("R12: arguments are checked against the whole schema, of which services get a simpler one", async () => {
+    const byName = { properties: { name: { type: "string" } }, required: ["name"] };
+    const byId = { properties: { id: { type: "number" } }, required: ["id"] };
+    const parameters = { type: "object", anyOf: [byName, byId] };
+    const seen: unknown[] = [];
+    const find = tool("find", (args) => `Found ${seen.push(args)}.`, { parameters });
+    const { transcript } = await play({
+      script: calling(["find", {}, "c1"], ["find", { id: 3 }, "c2"]),
+      tools: [find],
+    });
+    expect(seen).toEqual([{ id: 3 }]);
+    const [refused] = transcript.filter(({ role }) => role === "toolResult");
+    expect(refused).toMatchObject({ toolCallId: "c1", isError: true });
+  });
+
   it("R12: a tool whose schema cannot be checked is reported once, and runs", async () => {
     const warned: string[] = [];
     const onWarning = ({ message }: Error): void => void warned.push(message);
