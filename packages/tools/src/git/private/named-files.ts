@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isWithin, realPlace } from "../../sandbox/places.ts";
 import { findRunningKeys, type Setting, splitNames } from "../config.ts";
@@ -104,9 +104,10 @@ async function listWithOrigins(cwd: string, environment: Environment): Promise<L
 }
 
 function readConfigText(path: string): string {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats === undefined || stats.size > MAX_CONFIG_BYTES) return "";
   try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    // A pipe would keep us until a program writes into it, a device for ever.
+    if (!stats?.isFile() || stats.size > MAX_CONFIG_BYTES) return "";
     return readFileSync(path, "utf8");
   } catch {
     // Closed to us: then also to the user's git.
