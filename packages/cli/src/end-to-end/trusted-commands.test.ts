@@ -115,6 +115,19 @@ describe("a file that a trusted hook runs", () => {
     expect(readFileSync(join(work, path), "utf8")).not.toContain("owned");
   });
 
+  it.each([
+    ["sourced by a script", "sh scripts/format.sh", ". ./scripts/lib.sh", "scripts/lib.sh"],
+    ["run by a script", "sh scripts/format.sh", "sh scripts/lib.sh", "scripts/lib.sh"],
+    ["made for a script", "sh scripts/format.sh", "[ ! -f x.sh ] || . ./x.sh", "x.sh"],
+  ])("cannot be written by the agent: %s", async (_how, command, script, path) => {
+    const files = { "scripts/format.sh": script, "scripts/lib.sh": "true" };
+    for (const [name, content] of Object.entries(files)) write(name, content);
+    await trusted(command, { "scripts/format.sh": script });
+    const calls = [call("read", { path }), call("write", { path, content: own }), call("ls", {})];
+    await gyre(["-p", "Go", "--mode", "auto-edit"], [...calls, DONE]);
+    expect(isOwned()).toBe(false);
+  });
+
   it("cannot be made by the agent where the project is trusted once", async () => {
     write(".gyre/config.json", { hooks: { PostToolUse: [{ command: "sh scripts/later.sh" }] } });
     await gyre(

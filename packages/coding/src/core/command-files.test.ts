@@ -27,6 +27,69 @@ function find(command: string | string[], cwd?: string) {
 }
 
 describe("the files that a command names", () => {
+  it.each<[string, Record<string, string>, string[]]>([
+    [
+      "sh a.sh",
+      { "a.sh": ". ./lib.sh\nnode tools/x.mjs --all" },
+      ["a.sh", "lib.sh", "tools/x.mjs"],
+    ],
+    ["sh tools/a.sh", { "tools/a.sh": '. "$(dirname "$0")/b.sh"' }, ["tools/a.sh", "tools/b.sh"]],
+    ["sh tools/a.sh", { "tools/a.sh": 'source "$HERE/b.sh"' }, ["tools/a.sh", "tools/b.sh"]],
+    ["sh tools/a.sh", { "tools/a.sh": "bash ${DIR}/b.sh" }, ["tools/a.sh", "tools/b.sh"]],
+    [
+      "sh a.sh",
+      { "a.sh": "sh tools/b.sh", "tools/b.sh": "python3 helper.py" },
+      ["a.sh", "helper.py", "tools/b.sh"],
+    ],
+    ["./run", { run: "#!/bin/bash\n./lib.sh" }, ["lib.sh", "run"]],
+    [
+      "make lint",
+      { Makefile: "include more.mk\nlint:\n\tsh lib.sh\n", "more.mk": "" },
+      ["Makefile", "lib.sh", "more.mk"],
+    ],
+    [
+      "python3 tools/s.py",
+      { "tools/s.py": "import os, near\nfrom pkg.deep import thing" },
+      ["pkg/__init__.py", "pkg/deep.py", "tools/near.py", "tools/s.py"],
+    ],
+    [
+      "python3 pkg/s.py",
+      { "pkg/s.py": "from . import deep\nfrom ..helper import x" },
+      ["helper.py", "pkg/deep.py", "pkg/s.py"],
+    ],
+    [
+      "sh a.sh",
+      { "a.sh": "npm run go", "package.json": '{"scripts":{"go":"sh lib.sh"}}' },
+      ["a.sh", "lib.sh", "package.json"],
+    ],
+    // What a script only reads is the agent's to change.
+    [
+      "sh a.sh",
+      { "a.sh": "# make sure\ncat README.md src/index.ts > out.txt", Makefile: "" },
+      ["a.sh"],
+    ],
+    ["npx eslint .", { "eslint.config.mjs": "" }, ["eslint.config.mjs"]],
+    ["prettier --write .", { ".prettierrc.cjs": "" }, [".prettierrc.cjs"]],
+  ])("and what these run in turn: %s", (command, files, expected) => {
+    write({
+      ...{
+        "lib.sh": "",
+        "tools/x.mjs": "",
+        "tools/b.sh": "",
+        "tools/near.py": "",
+        "helper.py": "",
+      },
+      ...{ "pkg/__init__.py": "", "pkg/deep.py": "", "README.md": "", "src/index.ts": "" },
+      ...files,
+    });
+    expect(find(command).files).toEqual(expected);
+  });
+
+  it("knows a script that another would run if it were there", () => {
+    write({ "tools/a.sh": "[ -f tools/later.sh ] && . tools/later.sh" });
+    expect(find("sh tools/a.sh").missing).toContain("tools/later.sh");
+  });
+
   it.each<[string | string[], string[]]>([
     ["sh scripts/format.sh --all", ["scripts/format.sh"]],
     ["cd scripts && ./format.sh", ["scripts/format.sh"]],

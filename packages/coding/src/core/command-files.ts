@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, extname, join, resolve, sep } from "node:path";
+import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import { toRecord } from "@gyre/ai";
 
 /** What is run because of a project: for a shell, or a program and its arguments. */
@@ -27,6 +27,16 @@ const OF_NODE = [
 const OF_MAKE = ["GNUmakefile", "makefile", "Makefile"];
 const OF_JUST = ["justfile", "Justfile", ".justfile"];
 const OF_DENO = ["deno.json", "deno.jsonc"];
+const OF_ESLINT = [
+  ...["js", "mjs", "cjs", "ts", "mts", "cts"].map((ending) => `eslint.config.${ending}`),
+  ...["", ".js", ".cjs", ".json", ".yaml", ".yml"].map((ending) => `.eslintrc${ending}`),
+];
+const OF_PRETTIER = [
+  ...["js", "mjs", "cjs", "ts", "mts", "cts"].map((ending) => `prettier.config.${ending}`),
+  ...["", ".js", ".mjs", ".cjs", ".ts", ".json", ".json5", ".yaml", ".yml", ".toml"].map(
+    (ending) => `.prettierrc${ending}`,
+  ),
+];
 /** Files that a program finds by itself and runs commands of. */
 const READ_BY: ReadonlyMap<string, readonly string[]> = new Map([
   ["npm", OF_NODE],
@@ -41,6 +51,8 @@ const READ_BY: ReadonlyMap<string, readonly string[]> = new Map([
   ["just", OF_JUST],
   ["deno", OF_DENO],
   ["rake", ["Rakefile", "rakefile"]],
+  ["eslint", OF_ESLINT],
+  ["prettier", OF_PRETTIER],
 ]);
 /** Programs that run a folder by its manifest. */
 const RUN_FOLDERS = new Set(["node", "nodejs", "bun", "tsx"]);
@@ -67,9 +79,32 @@ const SCRIPTS = new Set([
   ".pl",
 ]);
 
+/** In the language of a shell, or of one that is as easily followed: what they run is written in them. */
+const FOLLOWED = new Set([".sh", ".bash", ".zsh", ".py", ".rb", ".pl", ".mk"]);
+const FOLLOWED_NAMES: ReadonlySet<string> = new Set([
+  ...OF_MAKE,
+  ...OF_JUST,
+  "Rakefile",
+  "rakefile",
+]);
+/** Of a script that is looked into. */
+const MAX_SCRIPT_BYTES = 262_144;
+const SHEBANG = "#!";
+const EXECUTABLE = 0o111;
+/** Runs what is named behind it: `node tools/x.mjs`. */
+const INTERPRETER =
+  /(?:^|[\s;|&("'`/])(?:node|nodejs|tsx|ts-node|bun|deno|php|include|-include|sinclude)\s([^\n;|&]*)/g;
+/** Between the commands of a script, more or less. */
+const BETWEEN_COMMANDS = /[\n;|&()@]+|\b(?:then|do|else|exec)\b/;
+/** A folder that a script finds out for itself, as `$(dirname "$0")/` or `"$HERE"/`. */
+const OWN_FOLDER = /^(?:\$\{?\w+\}?|\.)?\//;
+const PYTHON_IMPORT =
+  /^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+\(?([\w, \t]*)|import[ \t]+([\w., \t]+))/gm;
+
 /**
  * The files inside of `folder` that commands name, each word of them taken for a path, with
- * those that package managers and the like read, and what the scripts of a manifest name in turn.
+ * those that package managers and the like read, and what the scripts of a manifest, of a shell and
+ * the like name in turn.
  */
 export function findCommandFiles(
   commands: readonly ProjectCommand[],
@@ -169,8 +204,68 @@ class Finder {
 
   #addPath(path: string, isWantedMissing: boolean): void {
     if (!this.#isInside(path) || DATA.has(extname(path))) return;
-    if (isFile(path)) this.files.add(path);
-    else if (isWantedMissing && !existsSync(path)) this.missing.add(path);
+    if (isFile(path)) {
+      if (this.files.has(path)) return;
+      this.files.add(path);
+      this.#follow(path);
+    } else if (isWantedMissing && !existsSync(path)) this.missing.add(path);
+  }
+
+  /** What a script runs, sources or imports in turn. Packages are not looked into. */
+  #follow(path: string): void {
+    if (path.includes(`${sep}node_modules${sep}`)) return;
+    const text = readScript(path);
+    if (text === undefined) return;
+    const bases = [dirname(path), this.#folder];
+    const run = [...text.matchAll(INTERPRETER)].flatMap(([, args = ""]) => splitWords(args));
+    for (const word of splitWords(text)) {
+      const isRun = run.includes(word);
+      for (const name of new Set([word, word.replace(OWN_FOLDER, "")])) {
+        for (const base of bases) this.#addRun(resolve(base, name), isRun);
+      }
+    }
+    if (extname(path) === ".py") this.#addImports(text, path);
+    if (extname(path) === ".rb") {
+      for (const word of splitWords(text))
+        this.#addPath(resolve(dirname(path), `${word}.rb`), false);
+    }
+    for (const command of text.split(BETWEEN_COMMANDS)) {
+      const [program = ""] = splitWords(command);
+      if (READ_BY.has(basename(program))) this.add(command, this.#folder);
+    }
+  }
+
+  /** A file that a script names, if it is one that runs. */
+  #addRun(path: string, isRun: boolean): void {
+    if (!isFile(path)) {
+      if (FOLLOWED.has(extname(path))) this.#addPath(path, true);
+      return;
+    }
+    const runs = isRun || FOLLOWED.has(extname(path)) || (statSync(path).mode & EXECUTABLE) !== 0;
+    if (runs) this.#addPath(path, false);
+  }
+
+  /** Modules of the project that a module of Python imports. */
+  #addImports(text: string, path: string): void {
+    for (const [, dots = "", from = "", names = "", plain = ""] of text.matchAll(PYTHON_IMPORT)) {
+      const above = dots.length > 1 ? "../".repeat(dots.length - 1) : "";
+      const bases = dots === "" ? [dirname(path), this.#folder] : [resolve(dirname(path), above)];
+      const listed = (list: string): string[] => list.split(/[\s,]+/).filter((name) => name !== "");
+      const modules = [
+        ...listed(plain),
+        from,
+        ...listed(names).map((name) => (from === "" ? name : `${from}.${name}`)),
+      ];
+      for (const module of modules.filter((name) => name !== "")) {
+        const parts = module.split(".");
+        for (const base of bases) {
+          parts.forEach((_, index) => {
+            const at = join(base, ...parts.slice(0, index + 1));
+            for (const ending of [".py", "/__init__.py"]) this.#addPath(at + ending, false);
+          });
+        }
+      }
+    }
   }
 
   #isInside(path: string): boolean {
@@ -193,6 +288,16 @@ function splitWords(command: ProjectCommand["command"]): string[] {
     .map((word) => word.replace(/^\$\{?(?:GYRE_PROJECT_DIR|CLAUDE_PROJECT_DIR|PWD)\b[^/]*\//, ""))
     .filter((word) => word !== "" && !word.includes("\0"));
   return [...new Set(plain)];
+}
+
+/** The text of a script that is followed; nothing for other files. */
+function readScript(path: string): string | undefined {
+  if (statSync(path).size > MAX_SCRIPT_BYTES) return undefined;
+  const text = readFileSync(path, "utf8");
+  const [first = ""] = text.split("\n", 1);
+  const isShell = first.startsWith(SHEBANG) && /\b(?:ba|da|z|k)?sh\b|python|ruby|perl/.test(first);
+  const isKnown = FOLLOWED.has(extname(path)) || FOLLOWED_NAMES.has(basename(path));
+  return isKnown || isShell ? text : undefined;
 }
 
 function readScripts(manifest: string): ReadonlyMap<string, string> {
