@@ -145,6 +145,8 @@ export interface AssistantMessage {
   /** The model that the service says it used, where that differs. */
   servedModel?: string;
   responseId?: string;
+  /** A hash of what was sent, where thinking in this message may only follow the same again. */
+  prefix?: string;
   usage: Usage;
   stopReason: StopReason;
   /** The service's own report on this response. */

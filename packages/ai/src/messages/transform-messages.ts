@@ -325,7 +325,7 @@ const ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 const HASHED_LENGTH = 24;
 
 /** Letters and digits that depend on all of `text` (FNV-1a, a round for each four of them). */
-function hashId(text: string, maxLength: number): string {
+export function hashId(text: string, maxLength: number): string {
   let id = "";
   for (let round = 0; id.length < Math.min(maxLength, HASHED_LENGTH); round++) {
     let hash = 0x811c9dc5 ^ Math.imul(round + 1, 0x9e3779b1);

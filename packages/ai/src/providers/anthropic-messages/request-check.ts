@@ -326,7 +326,9 @@ export function checkBinding(
   const drops = toFields(block_binding)["prefix_mismatch_behavior"] === "drop_block";
   const fits = block_binding === undefined || (binds && type === "adaptive");
   problems.must(fits, "thinking.block_binding", "only with adaptive thinking of newer models");
-  problems.must(!hasThinking || !binds || drops, "thinking", "may not fit what is before it");
+  // Notes between calls are sent back, where the client knows that they fit.
+  const mayFit = drops || type === "between_tools";
+  problems.must(!hasThinking || !binds || mayFit, "thinking", "may not fit what is before it");
 }
 
 /** Whether a Claude model goes on with what the assistant is said to have begun. */

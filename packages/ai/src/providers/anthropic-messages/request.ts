@@ -42,7 +42,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const all = claudeMessages(transformMessages(context.messages, model, RULES), model);
   const cache = cacheControl(options.cacheRetention);
   const thinking = chooseThinking(model, options, all);
-  const messages = withoutBoundThinking(all, model, thinking);
+  const { messages, prefix } = withoutBoundThinking(all, model, thinking, context);
   const body: MessageCreateParamsStreaming = {
     model: model.id,
     stream: true,
@@ -80,6 +80,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
       ...authHeaders(request, request.apiKey?.startsWith("sk-ant-oat") ? "bearer" : "x-api-key"),
     },
     body: body as unknown as Record<string, unknown>,
+    ...(prefix !== undefined && { prefix }),
   };
 }
 

@@ -347,7 +347,7 @@ function claudeThinking(
   const level = model.reasoning === false ? "off" : (options.thinkingLevel ?? "off");
   const thinking = chooseThinking(model, { ...options, thinkingLevel: level }, messages);
   const { max_tokens, ...fields } = thinking.params;
-  const sent = withoutBoundThinking(messages, model, thinking);
+  const { messages: sent } = withoutBoundThinking(messages, model, thinking);
   const { maxTokens = model.maxTokens } = options;
   if (!fields.thinking) return { sent, ...(maxTokens !== undefined && { maxTokens: max_tokens }) };
   // Older models refuse to hear of it.

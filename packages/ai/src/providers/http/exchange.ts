@@ -145,7 +145,10 @@ class Exchange {
       if (problem !== undefined)
         throw new TypeError(`${problem} The model "${this.#model.id}" has it.`);
       const request = await this.#createRequestContext();
-      const response = request && (await this.#send(this.#format.writeRequest(request)));
+      if (!request) return;
+      const written = this.#format.writeRequest(request);
+      if (written.prefix !== undefined) this.#out.message.prefix = written.prefix;
+      const response = await this.#send(written);
       if (response) await this.#read(response, request);
     } catch (error) {
       if (!this.#out.closed) this.#fail(await this.#toFailure(error));

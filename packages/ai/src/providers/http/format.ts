@@ -38,6 +38,8 @@ export interface ApiRequest {
   headers: Record<string, string>;
   /** Sent as JSON. */
   body: Record<string, unknown>;
+  /** For `prefix` of the message that answers it. */
+  prefix?: string;
   /** For services that want each request signed: returns all headers, with the signature. */
   sign?: (sent: {
     url: string;

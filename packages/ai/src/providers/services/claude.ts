@@ -1,6 +1,6 @@
 import type { StreamOptions, ThinkingBudgets } from "../../client/client.ts";
-import type { Message, Model } from "../../messages/messages.ts";
-import { isOwn } from "../../messages/transform-messages.ts";
+import type { AssistantMessage, Context, Message, Model } from "../../messages/messages.ts";
+import { hashId, isOwn } from "../../messages/transform-messages.ts";
 import { hasFeature } from "./claude-models.ts";
 import { type ActiveLevel, findEffortWord, nearestLevel, USUAL_LEVELS } from "./thinking-level.ts";
 
@@ -12,6 +12,8 @@ export const BINDING_BETA = "thinking-binding-controls-2026-08-01";
 const DEFAULT_MAX_TOKENS = 8_192;
 /** More is asked for only by callers who want it: it has to fit the window with the input. */
 const USUAL_MAX_TOKENS = 32_000;
+/** Of a hash of what is before a message. */
+const PREFIX_CHARS = 12;
 /** The service takes no smaller budget, and the answer needs some room beside it. */
 const MIN_BUDGET = 1_024;
 const BUDGETS: Required<ThinkingBudgets> = {
@@ -123,21 +125,44 @@ export function dropsMismatches({ params: { thinking } }: Thinking): boolean {
 }
 
 /**
- * The messages without thinking, where the model rejects its own once the tools, the prompt or the
- * messages before it have changed, and the request cannot ask the service to leave it out: that
- * takes adaptive thinking. Whether something has changed is not known here.
+ * The messages without thinking that the model rejects: its own, once the tools, the prompt or the
+ * messages before it have changed, where the request cannot ask the service to leave it out: that
+ * takes adaptive thinking. What a model notes between calls with its thinking switched off is thinking,
+ * too: it goes back as long as nothing before it has changed, which `prefix` of a message shows.
  */
 export function withoutBoundThinking(
   messages: readonly Message[],
   model: Model,
   thinking: Thinking,
-): readonly Message[] {
-  if (!hasFeature(model, "bindsThinking") || dropsMismatches(thinking)) return messages;
-  return messages.map((message) =>
-    message.role === "assistant"
-      ? { ...message, content: message.content.filter(({ type }) => type !== "thinking") }
-      : message,
-  );
+  context: Pick<Context, "systemPrompt" | "tools"> = {},
+): { messages: readonly Message[]; prefix?: string } {
+  if (!hasFeature(model, "bindsThinking") || dropsMismatches(thinking)) return { messages };
+  const isNoted = thinking.params.thinking?.type === "between_tools";
+  const { systemPrompt, tools = [] } = context;
+  let prefix = "";
+  const extend = (part: unknown): void => {
+    if (isNoted) prefix = hashId(prefix + JSON.stringify(part), PREFIX_CHARS);
+  };
+  extend([systemPrompt, ...tools.map((tool) => [tool.name, tool.description, tool.parameters])]);
+  const sent = messages.map((message) => {
+    const fits = message.role !== "assistant" || (isNoted && message.prefix === prefix);
+    const left = fits ? message : withoutThinking(message);
+    extend(describeSent(left));
+    return left;
+  });
+  return { messages: sent, ...(isNoted && { prefix }) };
+}
+
+function withoutThinking(message: AssistantMessage): AssistantMessage {
+  return { ...message, content: message.content.filter(({ type }) => type !== "thinking") };
+}
+
+/** What of a message the service gets. */
+function describeSent(message: Message): unknown {
+  const { role, content } = message;
+  return role === "toolResult"
+    ? [role, content, message.toolCallId, message.isError]
+    : [role, content];
 }
 
 /** Switches thinking off on models that think by default, or else asks for as little as there is. */
