@@ -35,8 +35,11 @@ export function locateRepository(root: string): RepositoryPlace | undefined {
     const at = join(tree, ".git");
     const stats = lstatSync(at, { throwIfNoEntry: false });
     if (stats) {
+      // git makes no `commondir` here: one that is here leads elsewhere, and is not read.
+      if (stats.isDirectory())
+        return isRepository(at) ? { tree, folder: at, commonFolder: at } : undefined;
       // A link can be replaced, and git's own ones are files.
-      const folder = stats.isDirectory() ? at : stats.isFile() ? readPointed(at, root) : undefined;
+      const folder = stats.isFile() ? readPointed(at, root) : undefined;
       return folder === undefined ? undefined : locateCommon(tree, folder, root);
     }
     if (tree === dirname(tree)) return undefined;

@@ -63,6 +63,7 @@ export async function findRepository(
   const { kind } = await workspace.stat(".git");
   const usable = [...allowed, ...(located ? [located.folder, located.commonFolder] : [])];
   let folder = at.absolute;
+  let commonFolder = folder;
   if (kind === "file") {
     const { bytes } = await workspace.read(".git", MAX_POINTER_BYTES);
     const target = /^gitdir: (.+?)\s*$/.exec(new TextDecoder().decode(bytes))?.[1];
@@ -70,10 +71,10 @@ export async function findRepository(
       throw new GitError('The file .git does not say where the repository is ("gitdir: ...").');
     }
     folder = await allowedFolder(env, usable, resolve(dirname(folder), target));
-  }
-  const common = await readCommonFolder(folder);
-  const commonFolder =
-    common === undefined ? folder : await allowedFolder(env, usable, resolve(folder, common));
+    const common = await readCommonFolder(folder);
+    commonFolder =
+      common === undefined ? folder : await allowedFolder(env, usable, resolve(folder, common));
+  } else refuseLed(folder);
   for (const place of new Set([folder, commonFolder])) {
     if (!isWithin(place, workspace.root)) continue;
     const path = relative(workspace.root, place);
@@ -94,7 +95,17 @@ function checkOuter(root: string, located: RepositoryPlace | undefined): Reposit
       `The git repository at ${located.tree}, further up than the workspace, belongs to another user and is not used.`,
     );
   }
+  if (located.folder === located.commonFolder) refuseLed(located.folder);
   return located;
+}
+
+/** git follows such a file, and makes none in the folder of a whole repository. */
+function refuseLed(folder: string): void {
+  const path = join(folder, "commondir");
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  throw new GitError(
+    `The file ${path} leads git to another repository, and git itself makes none there: nothing is done. Ask the user to look at it.`,
+  );
 }
 
 async function readCommonFolder(folder: string): Promise<string | undefined> {

@@ -666,6 +666,24 @@ describe("git", () => {
       await expect(call({ action: "status" })).rejects.toThrow(/\.git/);
     });
 
+    it("is not led elsewhere by a file commondir in a folder .git, which git does not make", async () => {
+      repository();
+      git("init", "--quiet", "--initial-branch=main", "evil");
+      git("-C", "evil", "commit", "--quiet", "--allow-empty", "-m", "Evil");
+      write(".git/commondir", "../evil/.git\n");
+      for (const args of [{ action: "log" }, { action: "status" }, { action: "add", all: true }]) {
+        await expect(call(args)).rejects.toThrow(/commondir leads git to another repository/);
+      }
+      const inner = await openWorkspace(join(root, "evil"));
+      rmSync(join(root, "evil", ".git"), { recursive: true });
+      await expect(
+        gitTool({ ...env, workspace: inner }).access({ action: "push" }),
+      ).rejects.toThrow(/commondir leads git to another repository/);
+      await inner.close();
+      rmSync(join(root, ".git", "commondir"));
+      expect(await call({ action: "log" })).toContain("First");
+    });
+
     it("does not follow a link inside of the repository that leads out", async () => {
       repository();
       const outside = join(base, "outside");

@@ -5,6 +5,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -242,6 +243,17 @@ exec "${found}" "$@"
     expect(await ended).not.toContain("could not be carried over");
     expect(getConfig("user.email")).toBe("e@x");
     expect(getConfig("mine.key")).toBe("kept");
+  });
+
+  it("is that of the folder .git, whatever a file commondir there says", async () => {
+    startRepository(join(root, "evil"));
+    const before = readFileSync(join(root, "evil/.git/config"), "utf8");
+    writeFileSync(join(root, ".git/commondir"), "../evil/.git\n");
+    await shell("git config user.name Eve; git config core.pager ./p");
+    rmSync(join(root, ".git/commondir"), { force: true });
+    expect(readFileSync(join(root, "evil/.git/config"), "utf8")).toBe(before);
+    expect(getConfig("user.name")).toBe("Eve");
+    expect(listConfig()).not.toContain("core.pager");
   });
 
   it("is one for commands that run at once", async () => {

@@ -319,7 +319,7 @@ async function fill(state: State): Promise<ShownPlace[]> {
   for (const entry of await readdir(real, { withFileTypes: true })) {
     const { name } = entry;
     // A lock is the user's: of what is a link, git makes the lock where the link leads.
-    if (isMirrored(name) || name === SHARED || name.endsWith(".lock")) continue;
+    if (isMirrored(name) || name === SHARED || name === POINTER || name.endsWith(".lock")) continue;
     const isHeld = IN_GIT.has(name.toLowerCase());
     if (isHeld) shown.push(showAt(real, join(SHARED, name), name, "readOnly"));
     if (CONFIGS.some((config) => config === name)) continue;
