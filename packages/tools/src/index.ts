@@ -65,6 +65,7 @@ export { type TaskOptions, taskTool } from "./agents/task/tool.ts";
 export { NotePad, notesTool } from "./memory/notes/tool.ts";
 export { type Todo, TodoList, todoTool } from "./memory/todo/tool.ts";
 export { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
+export { findCheckAfterCommand } from "./workspace/listings.ts";
 export { Slices } from "./workspace/slices.ts";
 export {
   type WalkedEntry,

@@ -67,6 +67,10 @@ export interface KnownFilesOptions {
   store: HistoryStore;
   copies: Copies;
   now: () => number;
+  /** How long the first look rests after each slice, to make room for a command that runs: see `Slices`. */
+  restMs: () => number;
+  /** Called with the number of files, before they are looked at. */
+  onListed: (files: number) => void;
   /** For tests. */
   maxFiles?: number;
   maxOwnFiles?: number;
@@ -104,19 +108,33 @@ export class KnownFiles {
     if (this.#lookedAt === undefined) this.#calledAt ??= at;
   }
 
+  /** Between commands the first look goes on as fast as it can: what it comes to can be taken back. */
+  #restMs(): number {
+    return this.#calledAt === undefined ? 0 : this.#options.restMs();
+  }
+
   close(): Promise<void> {
     return this.#scan.close();
   }
 
-  /** Looks at all files. What is seen for the first time at the first look counts as no change. */
-  async scanAll(author: ChangeSource, signal: AbortSignal): Promise<FoundChanges> {
+  /**
+   * Looks at all files. What is seen for the first time at the first look counts as no change.
+   * `notBefore` as for `walkFolders`.
+   */
+  async scanAll(
+    author: ChangeSource,
+    signal: AbortSignal,
+    notBefore?: number,
+  ): Promise<FoundChanges> {
     const startedAt = this.#options.now();
     const last = this.#lookedAt;
     const git = await this.#usable(await this.#gitIndex.read());
     const { isPartial } = await this.#scan.run({
       also: this.#listWatched(git),
       signal,
-      isWaitedFor: () => this.#calledAt !== undefined,
+      restMs: () => this.#restMs(),
+      ...(notBefore !== undefined && { notBefore }),
+      onListed: this.#options.onListed,
       report: (path) => void this.#reported.add(path),
     });
     const suspects = await this.#findSuspects();
@@ -128,7 +146,7 @@ export class KnownFiles {
     if (isPartial) this.#doubt = "the folder has more files than are looked at";
     const isFirst = last === undefined;
     if (!isFirst) await this.#noteIgnoreFiles(suspects);
-    const slices = new Slices(() => this.#calledAt !== undefined);
+    const slices = new Slices(() => this.#restMs());
     const moved = this.#findInodes(suspects);
     const old = last === undefined ? undefined : last - CLOCK_SLACK_MS;
     for (const some of inParts(suspects)) {
@@ -194,7 +212,7 @@ export class KnownFiles {
   /** Of the files that a scan reported, those that are not as they are known. */
   async #findSuspects(): Promise<Suspect[]> {
     const suspects: Suspect[] = [];
-    const slices = new Slices(() => this.#calledAt !== undefined);
+    const slices = new Slices(() => this.#restMs());
     for (const path of this.#reported) {
       const isIgnored = this.#scan.isIgnored(path);
       const stats = await statFile(this.#options.workspace, path, isIgnored);

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Middleware, ToolInvocation } from "@gyre/agent";
 import { defaultSessionFolder, type Session } from "@gyre/sessions";
-import type { Workspace } from "@gyre/tools";
+import { findCheckAfterCommand, type Workspace } from "@gyre/tools";
 import { findNamedFiles, isReadingCall } from "./call-files.ts";
 import { Copies } from "./copies.ts";
 import { type ChangeSource, type FoundChanges, KnownFiles } from "./known-files.ts";
@@ -19,6 +19,13 @@ import { HistoryStore, type StoreWriter } from "./store.ts";
 export const MAX_SURE_MS = 60_000;
 /** A command waits no longer for the first look. */
 const MAX_FIRST_WAIT_MS = 100;
+/** A first look at more files takes longer than that: no command waits for it. */
+const MAX_WAITED_FILES = 3_000;
+/** While a command starts, which takes so long, the first look rests for most of the time. */
+const COMMAND_START_MS = 250;
+const START_REST_MS = 20;
+/** While it runs on, for less of it. */
+const REST_MS = 4;
 /** No look before a call where the last one ended a moment ago: so many times what it took. */
 const LOOK_AGAIN_FACTOR = 4;
 /** Left out files that are listed for one look; the rest is counted. */
@@ -52,6 +59,7 @@ export interface RecorderOptions {
   maxFiles?: number;
   maxOwnFiles?: number;
   maxFirstWaitMs?: number;
+  maxWaitedFiles?: number;
 }
 
 /** Where the histories of this user are: beside the sessions. */
@@ -87,14 +95,24 @@ export class FileRecorder implements FileHistory {
   /** One look at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #runs = 0;
-  /** Calls under way that may change anything. */
+  /** Calls that may change anything and are under way, or are looked at after their end. */
   #active = 0;
+  /** Those that are under way. */
+  #running = 0;
+  /** How many have begun, and when the last one did, by `performance.now`. */
+  #begun = 0;
+  #begunAt = -Infinity;
   #wasJobRunning = false;
   #lastScan = { endedAt: -Infinity, tookMs: 0 };
   #prompt: { leaf: number | null; entry: number } | undefined;
   #isWarned = false;
   /** Gives false when it has ended. */
   #firstLook: Promise<false> | undefined;
+  #noteManyFiles = (): void => {};
+  /** Settles when the first look has found more files than a command waits for. */
+  readonly #hasManyFiles = new Promise<true>((resolve) => {
+    this.#noteManyFiles = () => resolve(true);
+  });
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -167,20 +185,37 @@ export class FileRecorder implements FileHistory {
       await this.#waitForLooks();
     }
     const startedAt = this.#now();
-    this.#active++;
+    const startedTick = (this.#begunAt = performance.now());
+    const isFirst = this.#active++ === 0;
+    const begun = ++this.#begun;
+    this.#running++;
     try {
       return await next();
     } finally {
+      this.#running--;
+      const isAlone = isFirst && begun === this.#begun;
+      const notBefore = isAlone ? this.#findCheck(startedTick) : undefined;
       const isLong = !paths && this.#now() - startedAt > MAX_SURE_MS;
       // While a look at all files is made, the next prompt may come.
       const entry = this.#startEntry();
       const author: ChangeSource = { by: "agent", ...(isLong && { unsure: LONG_CALL }) };
-      const looked = this.#scanAfter(paths, author, entry);
+      const looked = this.#scanAfter(paths, author, entry, notBefore);
       // Not before: another call may look first.
       const ended = looked.finally(() => this.#active--);
       // A look at all files is made while the model goes on: the next call waits for it.
       if (paths) await ended;
     }
+  }
+
+  /**
+   * When the folders were checked after the command of a call that began at this time: the look
+   * after it checks them no more. Undefined where they were not, or where a job may have changed
+   * something since.
+   */
+  #findCheck(startedTick: number): number | undefined {
+    if (this.#wasJobRunning || this.#options.isJobRunning()) return undefined;
+    const checkedAt = findCheckAfterCommand(this.#options.workspace);
+    return checkedAt > startedTick ? checkedAt : undefined;
   }
 
   /**
@@ -193,11 +228,16 @@ export class FileRecorder implements FileHistory {
     const { maxFirstWaitMs = MAX_FIRST_WAIT_MS } = this.#options;
     const late = setTimeout(maxFirstWaitMs, true, { signal: stop.signal, ref: false });
     late.catch(() => {});
-    const isLong = await Promise.race([this.#firstLook, late]);
+    const isLong = await Promise.race([this.#firstLook, late, this.#hasManyFiles]);
     stop.abort();
     const opened = isLong ? await this.#opened : undefined;
     opened?.known.noteCall(this.#now());
     return isLong;
+  }
+
+  #restMs(): number {
+    if (this.#running === 0) return 0;
+    return performance.now() - this.#begunAt < COMMAND_START_MS ? START_REST_MS : REST_MS;
   }
 
   async #waitForLooks(): Promise<void> {
@@ -233,10 +273,11 @@ export class FileRecorder implements FileHistory {
     paths: readonly string[] | undefined,
     author: ChangeSource,
     entry: Promise<number>,
+    notBefore: number | undefined,
   ): Promise<void> {
     const { signal } = new AbortController();
     const look = (known: KnownFiles): Promise<FoundChanges> =>
-      paths ? known.scanAfter(paths, author) : this.#scanAll(known, author, signal);
+      paths ? known.scanAfter(paths, author) : this.#scanAll(known, author, signal, notBefore);
     return this.#scan(signal, look, entry);
   }
 
@@ -244,9 +285,10 @@ export class FileRecorder implements FileHistory {
     known: KnownFiles,
     author: ChangeSource,
     signal: AbortSignal,
+    notBefore?: number,
   ): Promise<FoundChanges> {
     const startedAt = this.#now();
-    const found = await known.scanAll(author, signal);
+    const found = await known.scanAll(author, signal, notBefore);
     const endedAt = this.#now();
     this.#lastScan = { endedAt, tookMs: endedAt - startedAt };
     this.#wasJobRunning = this.#options.isJobRunning();
@@ -306,12 +348,17 @@ export class FileRecorder implements FileHistory {
 
   async #openFor(session: Session): Promise<Opened> {
     const { folder, writer, workspace, maxFiles, maxOwnFiles } = this.#options;
+    const { maxWaitedFiles = MAX_WAITED_FILES } = this.#options;
     const store = await HistoryStore.open(join(folder, folderName(session.header.id)), writer);
     const known = new KnownFiles({
       workspace,
       store,
       copies: this.#copies,
       now: () => this.#now(),
+      restMs: () => this.#restMs(),
+      onListed: (files) => {
+        if (files > maxWaitedFiles) this.#noteManyFiles();
+      },
       ...(maxFiles !== undefined && { maxFiles }),
       ...(maxOwnFiles !== undefined && { maxOwnFiles }),
     });

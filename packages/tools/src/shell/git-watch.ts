@@ -19,6 +19,7 @@ import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
 import { findLinkedFolders, hasPlainNames, type LinkedFolders } from "../git/index-file.ts";
 import { hasExecLines } from "../git/private/rebase-todo.ts";
 import { isWithin } from "../sandbox/places.ts";
+import { pathIn } from "../workspace/ignore-files.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
 import { findNameless, identify, leadsToNameless } from "./nameless-repository.ts";
 import { moveAside, moveFrom, type PutAside } from "./quarantine.ts";
@@ -29,6 +30,8 @@ const MAX_FOLDERS = 20_000;
 const MAX_NEW_FOLDERS = 200_000;
 /** Repositories that one look goes into. An index that names more is put aside. */
 const MAX_TREES = 20_000;
+/** What there is in a repository, or where one is. */
+const SPECIAL_NAMES = new Set([".git", "HEAD", "commondir", "objects", "refs"]);
 /** Of packages, only their own folders are looked at. */
 const PACKAGES = "node_modules";
 /** Before a command, folders that were looked at so short a time ago are not looked at again. */
@@ -139,17 +142,30 @@ export class GitWatch {
   /** To be called when a job has ended: what is put aside is reported by the next `putAside`. */
   async afterJob(hasJobs: () => boolean): Promise<void> {
     try {
-      this.#reported.push(...(await this.putAside(this.before(), hasJobs())));
+      const { moved } = await this.#putAside(this.before(), hasJobs());
+      this.#reported.push(...moved);
     } catch {
       // Something changed under it. What was there before is still known: the next command looks again.
     }
   }
 
-  /** Puts aside what came since `before` and has git run something. */
+  /** To be called after a command: puts aside what came since `before` and has git run something. */
   async putAside(before: GitFiles, hasJobs: boolean): Promise<PutAside[]> {
+    const { moved, checkedAt } = await this.#putAside(before, hasJobs);
+    // What was put aside is another change, and jobs go on to make some.
+    const isLast = moved.length === 0 && !hasJobs;
+    this.#listings.checkedAfterCommand = isLast ? checkedAt : -Infinity;
+    return [...this.#reported.splice(0), ...moved];
+  }
+
+  async #putAside(
+    before: GitFiles,
+    hasJobs: boolean,
+  ): Promise<{ moved: PutAside[]; checkedAt: number }> {
+    const checkedAt = performance.now();
     const most = this.#wasWhole ? MAX_NEW_FOLDERS : MAX_FOLDERS;
-    const { found: after } = this.#scan(performance.now(), most);
-    const moved = this.#reported.splice(0);
+    const { found: after } = this.#scan(checkedAt, most);
+    const moved: PutAside[] = [];
     for (const [path, file] of after) {
       // What is outside a sandboxed command cannot change: it can only lead there.
       if (!this.#isChangeable(path)) continue;
@@ -170,7 +186,7 @@ export class GitWatch {
       }
     }
     this.#beforeJobs = hasJobs ? this.#scan(performance.now(), most).found : undefined;
-    return moved;
+    return { moved, checkedAt };
   }
 
   #scanBefore(): GitFiles {
@@ -272,15 +288,18 @@ export class GitWatch {
     if (!listing) return undefined;
     const known = this.#marks.get(listing);
     if (known) return known;
-    const names = new Set(listing.entries.map(({ name }) => name));
+    const folders: string[] = [];
+    const special = new Set<string>();
+    for (const { name, kind } of listing.entries) {
+      if (SPECIAL_NAMES.has(name)) special.add(name);
+      if (kind === "folder" && name !== ".git") folders.push(pathIn(folder, name));
+    }
     const marks = {
-      folders: listing.entries
-        .filter(({ name, kind }) => kind === "folder" && name !== ".git")
-        .map(({ name }) => (folder === "" ? name : `${folder}/${name}`)),
+      folders,
       isRepository:
-        names.has("HEAD") &&
-        (names.has("commondir") || (names.has("objects") && names.has("refs"))),
-      hasGit: names.has(".git"),
+        special.has("HEAD") &&
+        (special.has("commondir") || (special.has("objects") && special.has("refs"))),
+      hasGit: special.has(".git"),
     };
     this.#marks.set(listing, marks);
     return marks;

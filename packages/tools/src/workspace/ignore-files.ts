@@ -158,7 +158,7 @@ function createNameMatcher(texts: readonly string[]): Ignore | undefined {
     const rule = line.trimEnd();
     if (rule === "" || rule.startsWith("#")) continue;
     const name = /[^/]+(?=\/*$)/.exec(rule.replace(/^!/, ""))?.[0];
-    // A slash in a set is none, and what is escaped is read by the matcher alone.
+    // A slash in a set separates nothing, and what is escaped is read by the matcher alone.
     if (name === undefined || /[[\]\\]/.test(rule) || /^[#!\s]/.test(name)) return undefined;
     names.add(name.replace(/\*+/g, "*"));
   }

@@ -49,6 +49,11 @@ export class Listings {
   readonly #known = new Map<string, KnownListing>();
   /** For tests: how often the system was asked. */
   readonly counts = { stats: 0, reads: 0 };
+  /**
+   * When, by `performance.now`, a check of all folders began after the last command had ended. A
+   * walk that asks what the command did has this for `notBefore`: one check serves both.
+   */
+  checkedAfterCommand: number = -Infinity;
 
   constructor(root: string) {
     this.#root = root;
@@ -93,6 +98,11 @@ export class Listings {
 }
 
 const listingsByWorkspace = new WeakMap<object, Listings>();
+
+/** When the folders of a workspace were checked after the last command: see `Listings`. */
+export function findCheckAfterCommand(workspace: Pick<Workspace, "root">): number {
+  return getListings(workspace).checkedAfterCommand;
+}
 
 /** Those of a workspace: all that walks through it shares them. */
 export function getListings(workspace: Pick<Workspace, "root">): Listings {

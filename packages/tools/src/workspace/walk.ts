@@ -24,8 +24,10 @@ export interface WalkedEntry {
 export interface WalkOptions {
   signal: AbortSignal;
   maxEntries?: number;
+  /** A check of a folder since then, by `performance.now`, is enough. Default: since the walk began. */
+  notBefore?: number;
   /** See `Slices`. */
-  isWaitedFor?: () => boolean;
+  restMs?: () => number;
 }
 
 /** What is beneath a folder, some at a time. */
@@ -134,15 +136,16 @@ class Tour {
   readonly #workspace: Workspace;
   readonly #listings: Listings;
   readonly #signal: AbortSignal;
-  readonly #startedAt = performance.now();
+  readonly #notBefore: number;
   #left: number;
 
   constructor(workspace: Workspace, options: WalkOptions) {
-    const { signal, maxEntries = MAX_WALK_ENTRIES, isWaitedFor } = options;
-    this.slices = new Slices(isWaitedFor);
+    const { signal, maxEntries = MAX_WALK_ENTRIES, notBefore, restMs } = options;
+    this.slices = new Slices(restMs);
     this.#workspace = workspace;
     this.#listings = getListings(workspace);
     this.#signal = signal;
+    this.#notBefore = notBefore ?? performance.now();
     this.#left = maxEntries;
   }
 
@@ -154,7 +157,7 @@ class Tour {
   enter(folder: string, above: IgnoreRules): Inside | undefined | Promise<Inside> {
     this.#signal.throwIfAborted();
     if (this.#workspace.isHidden(folder)) return undefined;
-    const listing = this.#listings.list(folder, this.#startedAt);
+    const listing = this.#listings.list(folder, this.#notBefore);
     if (!listing) return undefined;
     const rules = rulesInside(this.#workspace, folder, above, listing.entries);
     if (rules instanceof Promise) return rules.then((read) => this.#take(folder, listing, read));

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import {
   lstatSync,
   mkdirSync,
@@ -13,7 +14,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { RunInfo, ToolInvocation } from "@gyre/agent";
 import { systemClock } from "@gyre/ai";
-import { createSession } from "@gyre/sessions";
+import { createSession, type SessionFile } from "@gyre/sessions";
 import {
   createSandbox,
   findTool,
@@ -34,6 +35,8 @@ import { median } from "../measure/measure.ts";
  */
 
 const ROUNDS = 7;
+/** Each makes a first look, which takes seconds. */
+const FIRST_ROUNDS = 5;
 const FILES_A_FOLDER = 10;
 const FOLDERS_A_PACKAGE = 12;
 /** A model takes longer to answer than a look stays fresh. */
@@ -100,6 +103,7 @@ const RUN: RunInfo = {
   model: { id: "none", name: "none", api: "none", provider: "none" },
 };
 const SIGNAL = new AbortController().signal;
+const ARGS = { command: "true" };
 
 function execute(
   tool: GuardedTool,
@@ -133,61 +137,102 @@ async function measureFiles(base: string): Promise<Line[]> {
     clock: systemClock,
   };
   mkdirSync(env.spoolFolder, { mode: 0o700 });
+  // Loads what is needed, in another folder: the other one was never looked at.
+  const empty = await openWorkspace(env.spoolFolder);
+  await execute(shellTool({ ...env, workspace: empty }), ARGS);
+  await empty.close();
   const lines = await measureRewind(env, base);
   lines.push(...(await measureFind(env)));
   await workspace.close();
   return lines;
 }
 
-async function measureRewind(env: ToolEnv, base: string): Promise<Line[]> {
-  const { workspace } = env;
-  const session = await createSession(join(base, "session.jsonl"), { cwd: workspace.root });
-  const recorder = new FileRecorder({
-    workspace,
-    session: () => session,
-    isJobRunning: () => false,
-    folder: join(base, "files"),
-    warn: (text) => console.error(text),
-  });
-  const tool = shellTool(env);
-  const args = { command: "true" };
-  const call: ToolInvocation = {
-    tool,
-    args,
-    toolCall: { type: "toolCall", id: "call", name: "shell", arguments: args },
-    signal: SIGNAL,
-    run: RUN,
-  };
-  const bare = (): Promise<number> => measureTime(() => execute(tool, args));
-  const recorded = (): Promise<number> =>
-    measureTime(() =>
-      recorder.middleware.tool?.(call, async () => {
-        await execute(tool, args);
+/** A command that does nothing in a workspace, with rewind or without. */
+class Commands {
+  readonly #env: ToolEnv;
+  readonly #tool: GuardedTool;
+  readonly #recorder: FileRecorder;
+  readonly #session: SessionFile;
+  #end: ReturnType<NonNullable<FileRecorder["middleware"]["run"]>> = undefined;
+
+  constructor(env: ToolEnv, session: SessionFile, folder: string) {
+    this.#env = env;
+    this.#session = session;
+    this.#tool = shellTool(env);
+    this.#recorder = new FileRecorder({
+      workspace: env.workspace,
+      session: () => session,
+      isJobRunning: () => false,
+      folder,
+      warn: (text) => console.error(text),
+    });
+  }
+
+  /** In a workspace that was never looked at. */
+  static async open(env: ToolEnv, base: string): Promise<Commands> {
+    const workspace = await openWorkspace(env.workspace.root);
+    const session = await createSession(join(base, `${randomUUID()}.jsonl`), {
+      cwd: workspace.root,
+    });
+    return new Commands({ ...env, workspace }, session, join(base, "files"));
+  }
+
+  /** The prompt is sent, and the first look begins. */
+  begin(): void {
+    this.#end = this.#recorder.middleware.run?.(RUN);
+  }
+
+  runBare(): Promise<number> {
+    return measureTime(() => execute(this.#tool, ARGS));
+  }
+
+  runRecorded(): Promise<number> {
+    const call: ToolInvocation = {
+      tool: this.#tool,
+      args: ARGS,
+      toolCall: { type: "toolCall", id: "call", name: "shell", arguments: ARGS },
+      signal: SIGNAL,
+      run: RUN,
+    };
+    return measureTime(() =>
+      this.#recorder.middleware.tool?.(call, async () => {
+        await execute(this.#tool, ARGS);
         return { content: [] };
       }),
     );
-  // Loads what is needed, in another folder: this one was never looked at.
-  const empty = await openWorkspace(env.spoolFolder);
-  await execute(shellTool({ ...env, workspace: empty }), args);
-  await empty.close();
-  const end = recorder.middleware.run?.(RUN);
-  const firstRecorded = await recorded();
-  const looked = await measureTime(() => recorder.lines());
+  }
+
+  /** How long looks go on from now. */
+  endLooks(): Promise<number> {
+    return measureTime(() => this.#recorder.lines());
+  }
+
+  async close(): Promise<void> {
+    this.#end?.(undefined);
+    await this.#recorder.close();
+    await this.#session.close();
+    await this.#env.workspace.close();
+  }
+}
+
+async function measureRewind(env: ToolEnv, base: string): Promise<Line[]> {
   const without: number[] = [];
   const within: number[] = [];
+  const commands = await Commands.open(env, base);
+  commands.begin();
+  await commands.runRecorded();
+  await commands.endLooks();
   for (let round = 0; round < ROUNDS; round++) {
     await wait(PAUSE_MS);
-    without.push(await bare());
-    await recorder.lines();
+    without.push(await commands.runBare());
+    await commands.endLooks();
     await wait(PAUSE_MS);
-    within.push(await recorded());
-    await recorder.lines();
+    within.push(await commands.runRecorded());
+    await commands.endLooks();
   }
-  end?.(undefined);
-  await recorder.close();
-  await session.close();
-  const stats = formatMs(0)(measureStats(workspace.root));
-  const more = median(within) - median(without);
+  await commands.close();
+  const first = await measureFirst(env, base);
+  const stats = formatMs(0)(measureStats(env.workspace.root));
   const line = (what: string, floor: string, measured: number): Line => {
     return {
       what,
@@ -199,34 +244,74 @@ async function measureRewind(env: ToolEnv, base: string): Promise<Line[]> {
     };
   };
   const count = FILES.toLocaleString("en-US");
+  const show = formatMs(0);
   return [
-    line(`shell true on ${count} files, what rewind adds`, `each file asked: ${stats}`, more),
     line(
-      `the first one (its look goes on for ${formatMs(0)(looked)})`,
-      `without: ${formatMs(0)(median(without))}`,
-      firstRecorded - median(without),
+      `shell true on ${count} files, what rewind adds`,
+      `each file asked: ${stats}`,
+      median(within) - median(without),
+    ),
+    line(
+      `the first one (its look goes on for ${show(median(first.looked))})`,
+      `without: ${show(median(first.without))}`,
+      median(first.within) - median(first.without),
     ),
   ];
+}
+
+/** First commands in workspaces that were never looked at, so long after the prompt as a model needs. */
+async function measureFirst(
+  env: ToolEnv,
+  base: string,
+): Promise<Record<"without" | "within" | "looked", number[]>> {
+  const times: Record<"without" | "within" | "looked", number[]> = {
+    without: [],
+    within: [],
+    looked: [],
+  };
+  for (let round = 0; round < FIRST_ROUNDS; round++) {
+    const bare = await Commands.open(env, base);
+    await wait(PAUSE_MS);
+    times.without.push(await bare.runBare());
+    await bare.close();
+    const recorded = await Commands.open(env, base);
+    recorded.begin();
+    await wait(PAUSE_MS);
+    times.within.push(await recorded.runRecorded());
+    times.looked.push(await recorded.endLooks());
+    await recorded.close();
+  }
+  return times;
 }
 
 async function measureFind(env: ToolEnv): Promise<Line[]> {
   const { rgPath } = await import("@vscode/ripgrep");
   const { root } = env.workspace;
-  const rg = measureMedian(() => execFileSync(rgPath, ["--files"], { cwd: root, maxBuffer: 1e9 }));
-  const again = await openWorkspace(root);
-  const cold = await measureTime(() =>
-    execute(findTool({ ...env, workspace: again }), { pattern: "*.ts" }),
-  );
-  await again.close();
-  const times: number[] = [];
+  const rg: number[] = [];
+  const cold: number[] = [];
+  const warm: number[] = [];
+  // In turns: what else the machine does slows all of them.
   for (let round = 0; round < ROUNDS; round++) {
-    times.push(await measureTime(() => execute(findTool(env), { pattern: "*.ts" })));
+    rg.push(
+      await measureTime(() => execFileSync(rgPath, ["--files"], { cwd: root, maxBuffer: 1e9 })),
+    );
+    const again = await openWorkspace(root);
+    const tool = findTool({ ...env, workspace: again });
+    cold.push(await measureTime(() => execute(tool, { pattern: "*.ts" })));
+    warm.push(await measureTime(() => execute(tool, { pattern: "*.ts" })));
+    await again.close();
   }
+  const floor = median(rg);
   const show = formatMs(0);
   const what = "find *.ts beside rg --files";
   return [
-    createRatio(what, { floor: rg, gyre: median(times) }, show, MAX_FIND_RATIO),
-    createRatio(`${what}, folders never listed`, { floor: rg, gyre: cold }, show, MAX_FIND_RATIO),
+    createRatio(what, { floor, gyre: median(warm) }, show, MAX_FIND_RATIO),
+    createRatio(
+      `${what}, folders never listed`,
+      { floor, gyre: median(cold) },
+      show,
+      MAX_FIND_RATIO,
+    ),
   ];
 }
 
