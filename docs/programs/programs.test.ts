@@ -193,6 +193,16 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
     lines: 5,
     runs: [{ answers: [{ say: "Green." }], prints: "Green.\n", isProxied: true }],
   },
+  "coding-agent": {
+    lines: 8,
+    runs: [
+      {
+        answers: [ask("write", { path: "tea.txt", content: "O tea!\n" }), { say: "Written." }],
+        prints: "Written.\n",
+        sends: "tea.txt",
+      },
+    ],
+  },
   mcp: {
     lines: 15,
     runs: [
@@ -269,6 +279,7 @@ async function runProgram(name: string, cwd: string, one: Run): Promise<string> 
         VLLM_BASE_URL: `${service.url}/v1`,
         LITELLM_BASE_URL: `${service.url}/v1`,
         ...(proxy && { HTTP_PROXY: proxy.url, ANTHROPIC_BASE_URL: "http://anthropic.test" }),
+        XDG_STATE_HOME: join(cwd, "state"),
         MCP_SERVER: join(root, "packages/tools/src/testing/mcp-server.mjs"),
       },
     });

@@ -25,6 +25,7 @@ export type CodingPromptOptions = Pick<RunOptions, "images" | "attachments" | "s
 /** Options of `continue()`. */
 export type CodingContinueOptions = Pick<ContinueOptions, "decisions" | "signal">;
 
+/** What a rewind takes back. */
 export interface RewindOptions {
   /** How many messages of the user are taken back. Default 1: the last. */
   prompts?: number;

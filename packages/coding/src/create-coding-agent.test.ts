@@ -145,6 +145,27 @@ describe("works in a folder", () => {
 
     const alone = await open(["Done."], { tools: ["read", kettle] });
     expect(alone.agent.state.tools.map(({ name }) => name)).toEqual(["read", "kettle"]);
+    const readings: string[] = [];
+    const own = defineTool({
+      name: "read",
+      description: "Reads tea leaves.",
+      parameters: { type: "object", properties: {} },
+      execute: () => `Reading ${readings.push("leaves")}.`,
+    });
+    for (const tools of [[own], ["read", own]]) {
+      await expect(open([], { tools })).rejects.toMatchObject({
+        code: "bad_option",
+        message: 'tools: there is a tool "read" already. To replace it, add "-read".',
+      });
+    }
+    const path = join(home, "leaves.jsonl");
+    for (const tools of [["-read", own], [own]]) {
+      const options = { tools, permissions: { mode: "full" }, session: { path } } as const;
+      const { agent } = await open([call("read", {}), "Done."], options);
+      await agent.prompt("Read.");
+      await agent.close();
+    }
+    expect(readings).toHaveLength(2);
     const asked = await open(script, { tools: [kettle] });
     await asked.agent.prompt("Boil.");
     expect(asked.agent.denied).toMatchObject([{ tool: "kettle", rule: "kettle" }]);
@@ -385,6 +406,36 @@ describe("settings", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("of the program have plugins that are objects, with hooks that are functions", async () => {
+    const asked: string[] = [];
+    const { agent } = await open([call("shell", { command: "touch owned" }), "I may not."], {
+      permissions: { mode: "full" },
+      plugins: [
+        {
+          registerTools: (_registry, api) =>
+            api.hook("PreToolUse", ({ tool_name: tool }) => {
+              asked.push(String(tool));
+              return { block: "Not today." };
+            }),
+        },
+      ],
+    });
+    await agent.prompt("Touch.");
+    expect(asked).toEqual(["shell"]);
+    expect(resultsIn(agent)[0]?.text).toContain("Not today.");
+    expect(existsSync(join(cwd, "owned"))).toBe(false);
+    expect(agent.denied).toMatchObject([{ tool: "shell" }]);
+    const broken = {
+      registerTools: () => {
+        throw new Error("There is no kettle.");
+      },
+    };
+    await expect(open([], { plugins: [broken] })).rejects.toMatchObject({
+      code: "bad_option",
+      message: "plugins[0] cannot be used: There is no kettle.",
+    });
+  });
+
   it("of a hook that blocks a prompt reject it", async () => {
     const { agent } = await open([], {
       hooks: { UserPromptSubmit: [{ command: "echo No tea today. >&2; exit 2" }] },
@@ -465,6 +516,19 @@ describe("rewind", () => {
     const later = await open(["Hi."], { session: { id: header.id } });
     expect(JSON.stringify(later.agent.state.messages)).not.toContain("Drunk.");
     expect(JSON.stringify(later.agent.state.messages)).toContain("Fresh.");
+  });
+
+  it("takes back what an earlier process did", async () => {
+    const first = await open([call("write", { path: "cup.txt", content: "full\n" }), "Poured."], {
+      permissions: { mode: "auto-edit" },
+    });
+    await first.agent.prompt("Pour.");
+    const { header } = first.agent.session ?? { header: { id: "" } };
+    await first.agent.close();
+    const { agent } = await open([], { session: { id: header.id } });
+    expect((await agent.rewind()).files).toMatchObject([{ path: "cup.txt", after: null }]);
+    expect(existsSync(join(cwd, "cup.txt"))).toBe(false);
+    expect(agent.state.messages).toEqual([]);
   });
 
   it("leaves alone what was changed from outside, unless that is wanted", async () => {
@@ -563,6 +627,7 @@ describe("what cannot be meant is an error with a name", () => {
       { permissions: { allow: ["shel(ls)"] } },
       'A rule of permissions.allow, or of "allow" in the settings, "shel(ls)", is wrong: there is no tool "shel". Did you mean shell?',
     ],
+    [{ model: "no-such-model" }, "no-such-model"],
     [{ tools: ["reed"] }, 'There is no tool "reed". Did you mean read?'],
     [
       { session: "last" as "latest" },

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
-import type { AgentTool } from "@gyre/agent";
 import type { SessionStorage } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import { assertMode, type CodingAgent, HarnessAgent } from "./coding-agent.ts";
@@ -37,7 +36,6 @@ export async function createCodingAgent(options: CodingAgentOptions = {}): Promi
     env,
     cwd,
     home,
-    flags: {},
     given: await readGiven(options, cwd, home),
     readsFiles: settingsFiles,
     trustOnce: options.trust ?? false,
@@ -57,7 +55,8 @@ export async function createCodingAgent(options: CodingAgentOptions = {}): Promi
       approvals: toApprovals(options.permissions?.approve),
       fileHistory: hasSession && (options.fileHistory ?? true),
       adaptModels: (models) => adaptModels(models, options),
-      ownTools: (options.tools ?? []).filter(isTool),
+      ownTools: (options.tools ?? []).filter(isObject),
+      ownPlugins: (options.plugins ?? []).filter(isObject),
       nameOption: (setting) => `permissions.${setting}`,
       ...(options.limits && { limits: options.limits }),
     } satisfies HarnessOptions);
@@ -145,21 +144,19 @@ async function readGiven(
   cwd: string,
   home: string,
 ): Promise<Settings> {
-  const { model, tools, permissions = {}, network, settings = {} } = options;
-  const { instructions, instructionFiles, skills, mcp, plugins, hooks, sandbox, writable } =
-    options;
-  const names = tools?.filter((tool) => typeof tool === "string");
+  const { model, permissions = {}, network, settings = {} } = options;
+  const { instructions, instructionFiles, skills, mcp, hooks, sandbox, writable } = options;
   const given = {
     model: typeof model === "object" ? modelValue(model) : model,
     thinking: options.thinkingLevel,
-    // Tools of one's own alone are added to the usual ones.
-    tools: names?.length === 0 && tools?.length !== 0 ? undefined : names,
+    tools: readNames(options.tools),
+    plugins: readNames(options.plugins),
     mode: permissions.mode,
     allow: permissions.allow,
     ask: permissions.ask,
     deny: permissions.deny,
     ...(typeof network === "object" ? { domains: network } : { network }),
-    ...{ instructions, instructionFiles, skills, mcp, plugins, hooks, sandbox, writable },
+    ...{ instructions, instructionFiles, skills, mcp, hooks, sandbox, writable },
   };
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const twice = set.find(([name]) => name in settings)?.[0];
@@ -174,8 +171,14 @@ async function readGiven(
   return read.settings;
 }
 
-function isTool(tool: string | AgentTool): tool is AgentTool {
-  return typeof tool !== "string";
+function isObject<T extends object>(value: string | T): value is T {
+  return typeof value !== "string";
+}
+
+/** The names of a list. Objects alone are added to what there is by default: they set nothing. */
+function readNames(list: readonly unknown[] | undefined): readonly unknown[] | undefined {
+  const names = list?.filter((value) => typeof value !== "object");
+  return names?.length === 0 && list?.length !== 0 ? undefined : names;
 }
 
 /** The models of the settings, with the one that is given and the way to them that is given. */

@@ -1,7 +1,7 @@
 import type { AgentTool, Limits } from "@gyre/agent";
 import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
 import type { SessionStorage } from "@gyre/sessions";
-import type { ApprovalAnswer, ApprovalRequest, PermissionMode } from "@gyre/tools";
+import type { ApprovalAnswer, ApprovalRequest, GyrePlugin, PermissionMode } from "@gyre/tools";
 import type { McpServerConfig } from "@gyre/tools/mcp";
 import type { Environment } from "./core/environment.ts";
 import type { Settings } from "./settings/settings.ts";
@@ -77,8 +77,11 @@ export interface CodingAgentOptions {
   fileHistory?: boolean;
   /** MCP servers by name. Their tools are asked about unless a rule allows them. */
   mcp?: Readonly<Record<string, McpServerConfig>>;
-  /** Plugins: paths from `cwd` that begin with ./, or packages that are installed there. */
-  plugins?: readonly string[];
+  /**
+   * Plugins: paths from `cwd` that begin with ./, packages that are installed there, or objects
+   * with `registerTools`, whose hooks and middleware are functions of the program.
+   */
+  plugins?: readonly (string | GyrePlugin)[];
   /** Programs that run at an event, as in the settings. */
   hooks?: Readonly<Record<string, unknown>>;
   /** "auto" (the default): commands run in the sandbox of this system, where it has one. */

@@ -2,7 +2,13 @@ import { homedir } from "node:os";
 import type { Agent, AgentEvent, AgentTool, Middleware, ToolInvocation } from "@gyre/agent";
 import { systemClock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { type Advice, cleanEnvironment, type HookAnswer, type Toolset } from "@gyre/tools";
+import {
+  type Advice,
+  cleanEnvironment,
+  type GyrePlugin,
+  type HookAnswer,
+  type Toolset,
+} from "@gyre/tools";
 import type { CommandRegistry } from "./command-registry.ts";
 import { CodingAgentError } from "../core/errors.ts";
 import { HookError, runHook, shownHook } from "./hook-run.ts";
@@ -31,6 +37,8 @@ export interface ExtensionOptions {
   warn: (text: string) => void;
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
+  /** Plugins of the program itself. */
+  ownPlugins?: readonly GyrePlugin[];
   onForeignCode?: (() => void) | undefined;
   /** What a trusted project runs. */
   trusted?: TrustedRun;
@@ -72,6 +80,7 @@ export async function extensionsFor(options: ExtensionOptions): Promise<Extensio
     reservedCommands: options.reservedCommands ?? [],
     onForeignCode: options.onForeignCode,
     paths: settings.plugins ?? [],
+    given: options.ownPlugins ?? [],
     cwd,
     version: version(),
     settings,

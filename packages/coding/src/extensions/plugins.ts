@@ -2,6 +2,7 @@ import { pathToFileURL } from "node:url";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, systemClock, errorMessage, toRecord } from "@gyre/ai";
 import type { GyrePlugin } from "@gyre/tools";
+import { CodingAgentError } from "../core/errors.ts";
 import { CommandRegistry } from "./command-registry.ts";
 import { openStage, type Registered } from "./plugin-api.ts";
 import { findPlugin, PluginError } from "../settings/plugin-entry.ts";
@@ -18,6 +19,8 @@ export interface PluginOptions {
   reservedCommands?: readonly string[];
   /** Absolute: files, folders of packages, or places in a `node_modules`. */
   paths: readonly string[];
+  /** Plugins of the program itself. Loading rejects where one fails. */
+  given?: readonly GyrePlugin[];
   cwd: string;
   version: string;
   settings: Settings;
@@ -49,12 +52,22 @@ export async function loadPlugins(options: PluginOptions): Promise<LoadedPlugins
   const plugins: LoadedPlugin[] = [];
   const tools = new Map<string, AgentTool>();
   const commands = new CommandRegistry(options.reservedCommands);
+  const add = async (source: PluginSource): Promise<void> => {
+    const plugin = await loadPlugin(source, options, new Set(tools.keys()), commands);
+    for (const tool of plugin.tools) tools.set(tool.name, tool);
+    for (const command of plugin.commands) commands.add(command);
+    plugins.push(plugin);
+  };
+  for (const [index, plugin] of (options.given ?? []).entries()) {
+    const name = `plugins[${index}]`;
+    await add({ name, load: async () => plugin }).catch((error: unknown) => {
+      const message = `${name} cannot be used: ${errorMessage(error)}`;
+      throw new CodingAgentError("bad_option", message, { cause: error });
+    });
+  }
   for (const path of new Set(options.paths)) {
     try {
-      const plugin = await loadPlugin(path, options, new Set(tools.keys()), commands);
-      for (const tool of plugin.tools) tools.set(tool.name, tool);
-      for (const command of plugin.commands) commands.add(command);
-      plugins.push(plugin);
+      await add(findSource(path, options));
     } catch (error) {
       warn(`The plugin ${path} is left out: ${errorMessage(error)}`);
     }
@@ -62,22 +75,41 @@ export async function loadPlugins(options: PluginOptions): Promise<LoadedPlugins
   return { plugins, tools: [...tools.values()], commands };
 }
 
-async function loadPlugin(
+/** Where a plugin comes from: `load` gives the module, or the plugin itself. */
+interface PluginSource {
+  name: string;
+  load: () => Promise<unknown>;
+}
+
+/** Throws `PluginError` for what is no plugin. */
+function findSource(
   path: string,
+  { load = importModule, onForeignCode }: PluginOptions,
+): PluginSource {
+  const { name, file } = findPlugin(path);
+  refuseTypes(file);
+  return {
+    name,
+    load: async () => {
+      onForeignCode?.();
+      return load(pathToFileURL(file).href);
+    },
+  };
+}
+
+async function loadPlugin(
+  { name, load }: PluginSource,
   options: PluginOptions,
   tools: ReadonlySet<string>,
   commands: CommandRegistry,
 ): Promise<LoadedPlugin> {
-  const { cwd, version, settings, warn, clock = systemClock, load = importModule } = options;
-  const { name, file } = findPlugin(path);
-  refuseTypes(file);
+  const { cwd, version, settings, warn, clock = systemClock } = options;
   const log = (text: string): void => warn(`${name}: ${text}`);
   const stage = openStage({ cwd, version, settings, log, tools, commands });
   const register = async (): Promise<void> => {
-    const plugin = pluginIn(await load(pathToFileURL(file).href));
+    const plugin = pluginIn(await load());
     await plugin.registerTools(stage.registry, stage.api);
   };
-  options.onForeignCode?.();
   try {
     await within(PLUGIN_TIMEOUT_MS, register(), clock);
   } finally {

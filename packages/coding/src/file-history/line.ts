@@ -10,6 +10,7 @@ export interface FileState {
   mode: number;
 }
 
+/** What became of a file. */
 export interface FileChange {
   /** From the workspace, with slashes. */
   path: string;

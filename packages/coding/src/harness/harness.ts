@@ -192,7 +192,8 @@ async function loadExtensions(
   denied: DeniedCall[],
 ): Promise<Extensions | undefined> {
   const { plugins = [], hooks = {} } = settings;
-  if (plugins.length === 0 && Object.keys(hooks).length === 0) return undefined;
+  const count = plugins.length + (options.ownPlugins?.length ?? 0) + Object.keys(hooks).length;
+  if (count === 0) return undefined;
   const { extensionsFor } = await import("../extensions/extensions.ts");
   return extensionsFor({
     ...options,

@@ -1,5 +1,5 @@
-import { maxResultTokens, type Middleware } from "@gyre/agent";
-import { openToolset, type Toolset, UnknownToolError } from "@gyre/tools";
+import { type AgentTool, maxResultTokens, type Middleware } from "@gyre/agent";
+import { openToolset, TOOL_NAMES, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import { CodingAgentError } from "../core/errors.ts";
 import { EDITOR_SCOPE, isMcpTool, PROGRAM_SCOPE, wantsMcp } from "../mcp/tools.ts";
@@ -36,7 +36,10 @@ export async function openTools(
 async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<OpenedTools> {
   const { options, settings, models, model, guidance, extensions, context } = parts;
   const { ownTools = [] } = options;
-  const isOwn = (name: string): boolean => ownTools.some((tool) => tool.name === name);
+  // A session that had them lists them by name.
+  const isOwn = (name: string): boolean =>
+    ownTools.some((tool) => tool.name === name) &&
+    !(options.explicit?.has("tools") && TOOL_NAMES.includes(name));
   const { own: tools, added } = selectTools({
     named: settings.tools?.filter((name) => !isMcpTool(name) && !isOwn(name)),
     plugins: extensions?.tools ?? [],
@@ -78,9 +81,24 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
       moreTools: ofSkills,
     },
   });
-  for (const tool of ofSkills) toolset.registry.register(tool);
-  for (const tool of [...added, ...ownTools]) toolset.registry.register(tool);
-  return withMcp(parts, toolset);
+  try {
+    for (const tool of [...ofSkills, ...added]) toolset.registry.register(tool);
+    for (const tool of ownTools) registerOwn(tool, toolset);
+    return await withMcp(parts, toolset);
+  } catch (error) {
+    await toolset.close();
+    throw error;
+  }
+}
+
+/** Rules are about names: a tool of the program takes no name of ours by accident. */
+function registerOwn(tool: AgentTool, { registry }: Toolset): void {
+  const { name } = tool;
+  if (registry.has(name)) {
+    const hint = TOOL_NAMES.includes(name) ? ` To replace it, add "-${name}".` : "";
+    throw new CodingAgentError("bad_option", `tools: there is a tool "${name}" already.${hint}`);
+  }
+  registry.register(tool);
 }
 
 /** Adds the tools of MCP servers, which are closed with the others. */
@@ -93,20 +111,20 @@ async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<
       isWanted || scope === PROGRAM_SCOPE || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
   );
   if (servers.length === 0) return { toolset };
+  const { openProgramMcp } = await import("../mcp/open.ts");
+  const ask = typeof approvals === "function" ? { ask: approvals } : {};
+  const mcp = await openProgramMcp({ servers, cwd, env, warn, toolset, ...ask });
   try {
-    const { openProgramMcp } = await import("../mcp/open.ts");
-    const ask = typeof approvals === "function" ? { ask: approvals } : {};
-    const mcp = await openProgramMcp({ servers, cwd, env, warn, toolset, ...ask });
     for (const tool of mcp.tools) toolset.registry.register(tool);
-    const close = async (): Promise<void> => {
-      await mcp.close();
-      await toolset.close();
-    };
-    return { toolset: { ...toolset, close }, mcp };
   } catch (error) {
-    await toolset.close();
+    await mcp.close();
     throw error;
   }
+  const close = async (): Promise<void> => {
+    await mcp.close();
+    await toolset.close();
+  };
+  return { toolset: { ...toolset, close }, mcp };
 }
 
 /** A tool that is not there is what the user wrote. */

@@ -2,7 +2,7 @@ import type { AgentTool, Decision, Limits } from "@gyre/agent";
 import type { Model, ThinkingLevel, Usage } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
-import type { ApprovalAnswer, ApprovalRequest, PermissionMode } from "@gyre/tools";
+import type { ApprovalAnswer, ApprovalRequest, GyrePlugin, PermissionMode } from "@gyre/tools";
 import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
@@ -62,6 +62,8 @@ export interface HarnessOptions {
   adaptModels?: (models: Models) => Models;
   /** Tools of the program itself, which the agent has whatever tools are named. */
   ownTools?: readonly AgentTool[];
+  /** Plugins of the program itself. */
+  ownPlugins?: readonly GyrePlugin[];
   /** Further limits of a prompt. Those of the settings hold where these say nothing. */
   limits?: Limits;
   /** What a setting is called where it was asked for just now. Default: as an option, `--name`. */
@@ -70,6 +72,7 @@ export interface HarnessOptions {
   fetch?: Fetch;
 }
 
+/** A call that was not made. */
 export interface DeniedCall {
   toolCallId: string;
   tool: string;

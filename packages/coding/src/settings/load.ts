@@ -43,7 +43,8 @@ export interface SettingsOptions {
   start?: string;
   /** The home folder of the user. */
   home: string;
-  flags: Flags;
+  /** Default: none. */
+  flags?: Flags;
   /** What the program that has the agent says itself. */
   given?: Settings;
   /** False: neither files nor variables are read. Default: true. */
@@ -167,7 +168,7 @@ export interface ReadFile extends FileSettings {
 
 /** What the user's own file sets. */
 export async function userSettings(options: SettingsOptions): Promise<ReadFile> {
-  const { env, home, flags, cwd, start = cwd } = options;
+  const { env, home, flags = {}, cwd, start = cwd } = options;
   const named = flags.config ?? (env["GYRE_CONFIG"] || undefined);
   const path =
     named === undefined ? join(configFolder(env, home), "config.json") : resolve(start, named);
@@ -194,7 +195,8 @@ async function projectSettings(
   options: SettingsOptions,
   user: ReadFile,
 ): Promise<ReadFile | undefined> {
-  const { cwd, env, home, flags, quietAboutTrust, trustOnce = flags.trust ?? false } = options;
+  const { cwd, env, home, flags = {}, quietAboutTrust } = options;
+  const { trustOnce = flags.trust ?? false } = options;
   const project = findProjectFile(cwd, home);
   // A file that the command line names needs no trust.
   if (!project || realPath(project.path) === realPath(user.file.path)) return undefined;
@@ -333,7 +335,7 @@ async function flagSettings(options: SettingsOptions): Promise<Settings> {
   const problems: string[] = [];
   for (const key of SETTING_NAMES) {
     const { flag, kind } = SETTINGS[key];
-    const value = flag === undefined ? undefined : options.flags[flag];
+    const value = flag === undefined ? undefined : options.flags?.[flag];
     if (flag === undefined || value === undefined) continue;
     const fits =
       typeof value === "string"
