@@ -55,7 +55,7 @@ function isRed({ file, title, redAt, testOf }, isBuilt) {
       if (isBuilt) await run(execPath, ["node_modules/typescript/bin/tsc", "-b"], { cwd });
       const report = join(folder, "report.json");
       const reporters = ["--reporter=default", "--reporter=json", `--outputFile=${report}`];
-      const args = ["run", path, "-t", toPattern(title), ...reporters];
+      const args = ["run", path, `--testNamePattern=${toPattern(title)}`, ...reporters];
       spawnSync(execPath, ["node_modules/vitest/vitest.mjs", ...args], { cwd, stdio: "inherit" });
       // A file that cannot be loaded has no failed test.
       return JSON.parse(readFileSync(report, "utf8")).numFailedTests > 0;
