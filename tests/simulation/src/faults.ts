@@ -68,7 +68,13 @@ class Laboratory {
   }
 
   #simulate(seeds: number, silenceMs: number): Promise<Omit<Verdict, "fault">> {
-    const args = [join(this.#home, "sim/main.js"), `--seeds=${seeds}`, "--first", "--workers=1"];
+    const args = [
+      join(this.#home, "sim/main.js"),
+      `--seeds=${seeds}`,
+      "--deaths=0",
+      "--first",
+      "--workers=1",
+    ];
     return runNode(args, { cwd: this.#home, env: process.env }, silenceMs).then(formatVerdict);
   }
 }

@@ -5,9 +5,13 @@ import { runSeed, type SeedResult, watchStrayErrors } from "./seed.ts";
 
 /** Seeds that a worker is given at a time. */
 const SEEDS_A_PORTION = 50;
+/** Of so many seeds, one is also a world in which the program dies at each commit. */
+const SEEDS_A_DEATH = 100;
 
 interface Options {
   seeds: number;
+  /** Worlds in which the program dies at each commit. */
+  deaths: number;
   from: number;
   workers: number;
   verbose: boolean;
@@ -20,13 +24,14 @@ function readOptions(args: readonly string[]): Options {
     args: [...args],
     options: {
       seeds: { type: "string", default: "1000" },
+      deaths: { type: "string" },
       from: { type: "string", default: "1" },
       workers: { type: "string", default: String(availableParallelism()) },
       verbose: { type: "boolean", default: false },
       first: { type: "boolean", default: false },
     },
   });
-  const whole = (name: "seeds" | "from" | "workers", least: number): number => {
+  const whole = (name: "seeds" | "deaths" | "from" | "workers", least: number): number => {
     const value = Number(values[name]);
     if (Number.isInteger(value) && value >= least) return value;
     throw new RangeError(
@@ -34,8 +39,10 @@ function readOptions(args: readonly string[]): Options {
     );
   };
   const { verbose, first } = values;
+  const seeds = whole("seeds", 1);
   return {
-    seeds: whole("seeds", 1),
+    seeds,
+    deaths: values.deaths === undefined ? Math.floor(seeds / SEEDS_A_DEATH) : whole("deaths", 0),
     from: whole("from", 0),
     workers: verbose ? 1 : whole("workers", 1),
     verbose,
@@ -102,8 +109,29 @@ async function main(): Promise<void> {
     console.log(`  npm run sim -- --seeds 1 --from ${seed} --verbose`);
   }
   console.error(`${(options.seeds / seconds).toFixed(0)} seeds/s`);
+  const bad = await simulateDeaths(options);
   console.log(`${options.seeds} seeds, ${failed.length} failures`);
-  if (failed.length > 0) process.exitCode = 1;
+  if (failed.length > 0 || bad > 0) process.exitCode = 1;
+}
+
+/** How many seeds failed. */
+async function simulateDeaths({ from, deaths: seeds }: Options): Promise<number> {
+  if (seeds === 0) return 0;
+  // Fault injection has copies of the core alone.
+  const { runDeaths } = await import("./deaths/deaths.ts");
+  let [deaths, compared, failures] = [0, 0, 0];
+  for (let seed = from; seed < from + seeds; seed++) {
+    const result = await runDeaths(seed);
+    deaths += result.deaths;
+    compared += result.compared;
+    if (result.broken.length === 0) continue;
+    failures++;
+    console.log(`seed ${seed} does not survive: ${result.broken[0]}`);
+    console.log(`  npm run sim -- --seeds 1 --deaths 1 --from ${seed}`);
+  }
+  const range = `seeds ${from} to ${from + seeds - 1}`;
+  console.log(`${range}: ${deaths} deaths, ${compared} compared, ${failures} failures`);
+  return failures;
 }
 
 function serve(): void {

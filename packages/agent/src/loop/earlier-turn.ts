@@ -37,8 +37,7 @@ function findCutOff(run: Run, repaired: CallResults): EarlierTurn | undefined {
   const ends = new Set(interrupted?.terminated);
   if (repaired.terminate) for (const { toolCallId } of repaired.results) ends.add(toolCallId);
   const terminate = calls.length > 0 && calls.every(({ id }) => ends.has(id));
-  const isCutOff =
-    interrupted && (message.stopReason === "pause" || message.stopReason === "toolUse");
-  if (!isCutOff && !terminate) return undefined;
+  const hasFailed = message.stopReason === "error" || message.stopReason === "aborted";
+  if ((!interrupted || hasFailed) && !terminate) return undefined;
   return { message, answered: { ...repaired, results, terminate } };
 }

@@ -163,6 +163,22 @@ describe("R28: a turn that a crash cut off is brought to its end", () => {
     expect(seen).toEqual([[1, 1, one.usage]]);
   });
 
+  it("R23: a limit that was reached keeps what waits in its queue from being delivered", async () => {
+    const queue = [user("More")];
+    const { end, model } = await play({
+      messages: [user("A"), asked("x1"), makeResult("x1")],
+      prompts: [],
+      config: {
+        interrupted: one,
+        limits: { maxTurns: 1 },
+        getFollowUpMessages: () => queue.splice(0),
+        hasQueuedMessages: () => queue.length > 0,
+      },
+    });
+    expect(end.stop).toBe("limit");
+    expect([queue.length, model.requests]).toEqual([1, 0]);
+  });
+
   it("R7: an answer that paused is continued", async () => {
     const paused: AssistantMessage = { ...anAnswer, stopReason: "pause" };
     const { end } = await play({

@@ -116,5 +116,5 @@ function resultWithoutRunning(
   if (mayStart || tool?.idempotent) return undefined;
   if (known !== "not begun") return tool?.recover ? "recover" : interruptedResult(call);
   // A prompt is newer than the call, as steering is.
-  return run.inbox.isEmpty ? undefined : notBegunResult(call);
+  return run.inbox.first?.source === "prompt" ? notBegunResult(call) : undefined;
 }

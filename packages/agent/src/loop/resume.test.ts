@@ -149,7 +149,7 @@ describe("R19: resuming a transcript", () => {
   it("R15: steering that waits skips calls that never began", async () => {
     const queue = [user("Stop paying")];
     const { recorder } = await play({
-      messages: [user("A"), asked("x1")],
+      messages: [user("A"), asked("x1", "x2")],
       prompts: [],
       script: ["B"],
       tools: [tool("x", () => expect.unreachable())],
@@ -160,6 +160,7 @@ describe("R19: resuming a transcript", () => {
     });
     expect(recorder.only("tool_execution_end")).toEqual([
       'tool_end x#x1 error "Skipped due to queued user message."',
+      'tool_end x#x2 error "Skipped due to queued user message."',
     ]);
   });
 
