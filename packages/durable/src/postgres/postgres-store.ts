@@ -60,9 +60,10 @@ const OWN =
 const START_FRESH = `with session as (
     insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, wakes, ready_at, due,
       priority, run, created_at, updated_at)
-    select $1, $2, $3, $4, 'ready', $5::bigint, $5::bigint, 1, ${NOW}, $6::bigint, $7::bigint, $8,
+    select $1, $2, $3, $4, 'ready', $5::bigint, nullif($5::bigint, 0), 1, ${NOW}, $6::bigint, $7::bigint, $8,
       ${NOW}, ${NOW}
-    where not exists (select 1 from gyre_tenant where id = $2 and max_ready is not null)
+    where ($10::text is not null
+        or not exists (select 1 from gyre_tenant where id = $2 and max_ready is not null))
       and not exists (select 1 from gyre_run where id = $8)
     on conflict do nothing returning id
   ), run as (
@@ -231,6 +232,8 @@ export class PostgresStore implements Store {
   }
 
   async #start(db: Session, run: NewRun): Promise<StartOutcome> {
+    const known = await readDigest(db, run.id);
+    if (known !== undefined) return known === run.digest ? "known" : "other";
     // The row of the session is the lock: what follows is seen by one at a time.
     await db.run(
       `insert into gyre_session (id, tenant, pool, agent, status, ready_at, created_at, updated_at)
@@ -241,12 +244,10 @@ export class PostgresStore implements Store {
       "select * from gyre_session where id = $1 for update",
       run.session,
     );
-    const known = await db.first<{ digest: string }>(
-      "select digest from gyre_run where id = $1",
-      run.id,
-    );
-    if (known) return known.digest === run.digest ? "known" : "other";
-    if (!session || (await this.#isFull(db, run.tenant))) return "full";
+    const rival = await readDigest(db, run.id);
+    if (rival !== undefined) return rival === run.digest ? "known" : "other";
+    // A run waits for its child, which so is never refused.
+    if (!session || (!run.parent && (await this.#isFull(db, run.tenant)))) return "full";
     if (session.agent !== run.agent) return "agent";
     const isOpen = session.status === "idle";
     await db.run(
@@ -794,6 +795,11 @@ function fenceValues({ session, token, claim, worker }: Fence, seq: number): unk
 
 function readyValues(pool: string, { maxDeaths, agents, refused }: ClaimWish): unknown[] {
   return [pool, maxDeaths, agents, refused.map(({ agent, version }) => `${agent} ${version}`)];
+}
+
+async function readDigest(db: Session, run: string): Promise<string | undefined> {
+  const row = await db.first<{ digest: string }>("select digest from gyre_run where id = $1", run);
+  return row?.digest;
 }
 
 /** No sweep removes the worker while this transaction claims for it. */

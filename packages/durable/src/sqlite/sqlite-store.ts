@@ -136,7 +136,8 @@ export class SqliteStore implements Store {
     const db = this.#connection;
     const known = db.first<{ digest: string }>("select digest from gyre_run where id = ?", run.id);
     if (known) return known.digest === run.digest ? "known" : "other";
-    if (this.#isFull(run.tenant)) return "full";
+    // A run waits for its child, which so is never refused.
+    if (!run.parent && this.#isFull(run.tenant)) return "full";
     const now = Date.now();
     const session = db.first<SessionRecord>("select * from gyre_session where id = ?", run.session);
     if (session && session.agent !== run.agent) return "agent";
@@ -607,10 +608,11 @@ export class SqliteStore implements Store {
     if (!row) return this.#explainMiss(fence, change);
     if (seen !== undefined && row.wakes !== seen) return "woken";
     this.#addEntries(fence, change);
+    const run = change.opens?.run ?? row.run;
     const now = Date.now();
     const dues = timers.map(({ key, data, due }) => {
       const at = "at" in due ? due.at : now + due.inMs;
-      db.run(INSERT_ITEM, session, row.run ?? "", "decision", data, key, at, now);
+      db.run(INSERT_ITEM, session, run ?? "", "decision", data, key, at, now);
       return at;
     });
     if (finish.readyInMs !== undefined) dues.push(now + finish.readyInMs);
@@ -623,8 +625,8 @@ export class SqliteStore implements Store {
       ...[status, seq, change.leaf, dues.length > 0 ? Math.min(...dues) : null, now],
       ...[end ? 1 : 0, end ? 1 : 0, change.entries.length > 0 ? 1 : 0, now, session],
     );
-    if (row.run !== null && !end && finish.pending !== undefined) {
-      db.run("update gyre_run set pending = ? where id = ?", finish.pending, row.run);
+    if (run !== null && !end && finish.pending !== undefined) {
+      db.run("update gyre_run set pending = ? where id = ?", finish.pending, run);
     }
     if (status !== "idle") woken.add(session);
     for (const child of children) {
