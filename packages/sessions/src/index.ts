@@ -1,3 +1,4 @@
+export { isBeside } from "./format/body.ts";
 export * from "./format/entry.ts";
 export { chooseSession, createHeader, createSessionId } from "./format/id.ts";
 export { createJournal, type Journal } from "./journal.ts";

@@ -23,6 +23,7 @@ export type DurableAgentOptions = Omit<
   | "pending"
   | "queued"
   | "compaction"
+  | "interrupted"
   | "sink"
   | "sinkTimeoutMs"
   | "unfinished"

@@ -6,10 +6,7 @@ import type { RunRow, Store, StoredEntry } from "../contract/store.ts";
 /** Entries that are read at once. */
 export const READ_AT_ONCE = 500;
 
-/** The kind of the `custom` entry that says how a run, or an activation of it, ended. */
-export const END_KIND = "gyre.end";
-
-/** What the entry of an end holds. */
+/** What the entry of an end holds, of a run or of an activation of it. */
 export type StoredEnd = Pick<
   AgentEndEvent,
   "stop" | "limit" | "errorMessage" | "turns" | "usage" | "pending"
@@ -94,19 +91,20 @@ export function toEvent(entry: Entry): AgentEvent | undefined {
         ...(reason !== undefined && { reason }),
       };
     }
-    case "custom": {
-      const end = readEnd(entry);
-      if (!end) return undefined;
-      const { run: _run, ...fields } = end;
-      return { type: "agent_end", messages: [], undelivered: [], ...fields };
-    }
     default:
       return undefined;
   }
 }
 
-/** How a run ended, where an entry says so. */
-export function readEnd(entry: Entry): StoredEnd | undefined {
-  if (entry.type !== "custom" || entry.kind !== END_KIND) return undefined;
-  return isRecord(entry.data) ? (entry.data as unknown as StoredEnd) : undefined;
+/** How a run, or a part of it, ended, where a row says so. */
+export function readEnd({ type, data }: StoredEntry): StoredEnd | undefined {
+  if (type !== "end") return undefined;
+  const end: unknown = JSON.parse(data);
+  return isRecord(end) && typeof end["run"] === "string"
+    ? (end as unknown as StoredEnd)
+    : undefined;
+}
+
+export function toEndEvent({ run: _run, ...end }: StoredEnd): AgentEndEvent {
+  return { type: "agent_end", messages: [], undelivered: [], ...end };
 }

@@ -1,5 +1,5 @@
 import { DurableError } from "../contract/errors.ts";
-import { EntryDecoder, READ_AT_ONCE, readEnd, toEvent } from "./read-log.ts";
+import { EntryDecoder, READ_AT_ONCE, readEnd, toEndEvent, toEvent } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
 import { Wakeup } from "./wakeup.ts";
 import type { RunRow } from "../contract/store.ts";
@@ -39,11 +39,10 @@ export async function* watchRun(
       const rows = await store.readEntriesAfter(session, seq, READ_AT_ONCE);
       for (const stored of rows) {
         yield* takeLive(live, seq);
-        const entry = await decoder.decode(stored);
-        seq = entry.id;
-        const end = readEnd(entry);
-        const event = toEvent(entry);
-        if (event && (!end || end.run === id)) yield { seq, activation: stored.token, event };
+        seq = stored.id;
+        const end = readEnd(stored);
+        const event = end?.run === id ? toEndEvent(end) : toEvent(await decoder.decode(stored));
+        if (event) yield { seq, activation: stored.token, event };
         if (end?.run === id && end.stop !== "suspended") {
           row = await readRun(runs, id);
           // A run that was retried goes on behind its first end.

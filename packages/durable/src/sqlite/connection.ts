@@ -5,7 +5,7 @@ import { type Driver, explainError, isBusy, type Statement } from "./driver.ts";
 /** How long others may keep the file to themselves before a caller gets an error. */
 const MAX_BUSY_MS = 30_000;
 const MIN_PAUSE_MS = 1;
-const MAX_PAUSE_MS = 8;
+const MAX_PAUSE_MS = 4;
 
 interface Work {
   /** It is one statement, which needs no transaction around it. */

@@ -71,8 +71,8 @@ interface WorkerRecord {
   live: number;
 }
 
-/** Rings of a bell within this time are answered at once. */
-const MIN_CHECK_MS = 2;
+/** Rings of a bell within this time are answered together. Those that watch can wait a little. */
+const CHECK_MS: Readonly<Record<Interest, number>> = { work: 2, log: 8 };
 const INSERT_ENTRY =
   "insert into gyre_entry (session, seq, parent, type, data, token, at) values (?, ?, ?, ?, ?, ?, ?)";
 const INSERT_ITEM = `insert into gyre_inbox (session, run, kind, data, key, due, at)
@@ -768,7 +768,7 @@ export class SqliteStore implements Store {
             // It is closed, or busy for long: callers look now and then anyway.
           },
         );
-    }, MIN_CHECK_MS);
+    }, CHECK_MS[interest]);
   }
 
   #notify(interest: Interest, session?: string): void {

@@ -1,15 +1,14 @@
 import type { AgentEndEvent } from "@gyre/agent";
 import { SinkError } from "@gyre/agent";
 import { errorMessage } from "@gyre/ai";
-import { type EntryBody, openEntryLog, type Session, SESSION_VERSION } from "@gyre/sessions";
+import { openEntryLog, type Session, SESSION_VERSION } from "@gyre/sessions";
 import type { DurableAgent, OpenRun } from "../contract/agent.ts";
 import { decodeMessage } from "../contract/messages.ts";
-import { END_KIND, type StoredEnd } from "../runs/read-log.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
-import { Work } from "./work.ts";
+import { toStoredEnd, Work } from "./work.ts";
 
 /** After an error that is not the run's another worker may have more luck. */
 const RETRY_MS = 1_000;
@@ -190,11 +189,12 @@ export class Activation {
         ...planWaits(row, pending, readDepth(row)),
         ...(dues.length > 0 && { readyInMs: Math.min(...dues) }),
       };
-      const outcome = await this.#log.finish(finish, end && toEndEntry(row.id, end));
+      const outcome = await this.#log.finish(finish);
       return outcome === "woken" ? undefined : "parked";
     }
     const last = end ?? work.inferEnd();
-    const outcome = await this.#end(row, last, items, await work.readAnswer(last));
+    const answer = await work.readAnswer(last);
+    const outcome = await this.#end(row, last, items, !work.hasWrittenEnd, answer);
     return outcome === "woken" ? undefined : "ended";
   }
 
@@ -202,6 +202,7 @@ export class Activation {
     row: RunRow,
     end: AgentEndEvent,
     items: readonly InboxItem[],
+    writesEnd: boolean,
     answer?: string,
   ): Promise<"done" | "woken"> {
     const report = planReport(row, end);
@@ -218,7 +219,7 @@ export class Activation {
           ...(report && { report }),
         },
       },
-      toEndEntry(row.id, end),
+      writesEnd ? toStoredEnd(row.id, end) : undefined,
     );
   }
 
@@ -231,7 +232,7 @@ export class Activation {
         ...{ type: "agent_end", messages: [], stop: "error", errorMessage: errorText },
         ...{ turns: row.turns, usage: JSON.parse(row.usage), undelivered: [], pending: [] },
       };
-      if ((await this.#end(row, end, items)) === "done") return "ended";
+      if ((await this.#end(row, end, items, true)) === "done") return "ended";
     }
   }
 
@@ -245,16 +246,6 @@ export class Activation {
       return "lost";
     }
   }
-}
-
-function toEndEntry(run: string, end: AgentEndEvent): EntryBody {
-  const { stop, limit, errorMessage: text, turns, usage, pending } = end;
-  const data: StoredEnd = {
-    ...{ run, stop, turns, usage, pending },
-    ...(limit && { limit }),
-    ...(text !== undefined && { errorMessage: text }),
-  };
-  return { type: "custom", kind: END_KIND, data };
 }
 
 function isFenced(error: unknown): boolean {

@@ -117,9 +117,19 @@ describe("the fence", () => {
     });
     const zombie = scriptedAgent([payA, payB, "Never."], { tools: [slow] });
     const other = scriptedAgent([payA, "Done."], { tools: [pay] });
-    await withWorker(url, { agents: [zombie], leaseMs: 60_000 }, async (runs, worker) => {
+    const store = await openStore(url);
+    // It is not born again: nothing reaches it but the answers to what it writes.
+    const isHeard = new Set<keyof Store>(["append", "finish"]);
+    let isDead = false;
+    const deaf = wrapStore(store, (name, call) =>
+      isDead && !isHeard.has(name) ? new Promise(() => {}) : call(),
+    );
+    const worker = new Worker(new Runs(deaf), { agents: [zombie], leaseMs: 60_000 });
+    await worker.start();
+    await withWorker(url, { agents: [] }, async (runs) => {
       const run = await runs.start("Pay.", { agent: "office", id: "r" });
       await vi.waitFor(() => expect(effects).toEqual(["a"]), { timeout: 10_000 });
+      isDead = true;
       await runs.store.unregister(worker.id);
       await withWorker(url, { agents: [other] }, async () => {
         const result = await run.result();
@@ -133,6 +143,8 @@ describe("the fence", () => {
         expect(results).toMatchObject([{ outcome: "interrupted" }]);
       });
     });
+    void worker.stop({ drainMs: 0 });
+    await store.close();
   });
 });
 
@@ -151,12 +163,19 @@ describe("a tool that had begun when its worker died", () => {
     });
     const first = scriptedAgent([payA, "Never."], { tools: [makeTool(true)] });
     const second = scriptedAgent([payA, "Done."], { tools: [makeTool(false)] });
-    return withWorker(url, { agents: [first], leaseMs: 60_000 }, async (runs, worker) => {
-      const run = await runs.start("Pay.", { agent: "office", id: "r" });
-      await vi.waitFor(() => expect(keys).toHaveLength(1), { timeout: 10_000 });
-      await runs.store.unregister(worker.id);
-      return withWorker(url, { agents: [second] }, async () => ({ keys, run: await run.result() }));
-    });
+    const store = await openStore(url);
+    let isDead = false;
+    const mortal = wrapStore(store, (_, call) => (isDead ? new Promise(() => {}) : call()));
+    const dying = new Worker(new Runs(mortal), { agents: [first], leaseMs: 60_000 });
+    await dying.start();
+    const run = await new Runs(store).start("Pay.", { agent: "office", id: "r" });
+    await vi.waitFor(() => expect(keys).toHaveLength(1), { timeout: 10_000 });
+    isDead = true;
+    void dying.stop({ drainMs: 0 });
+    await store.unregister(dying.id);
+    const result = await withWorker(url, { agents: [second] }, () => run.result());
+    await store.close();
+    return { keys, run: result };
   }
 
   it("D6 the model reads Interrupted where nothing is known of it", async () => {

@@ -1,6 +1,7 @@
-import type { EntryBody, EntryInfo, EntryLog, EntryRow } from "@gyre/sessions";
+import { type EntryInfo, type EntryLog, type EntryRow, isBeside } from "@gyre/sessions";
 import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { assertFits } from "../contract/messages.ts";
+import type { StoredEnd } from "../runs/read-log.ts";
 import type { Change, Claim, Finish, RunProgress, Store } from "../contract/store.ts";
 
 const MIN_PAUSE_MS = 20;
@@ -38,6 +39,7 @@ export class RunLog implements EntryLog {
   #delivery: Promise<void> | undefined;
   #draining: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #end: StoredEnd | undefined;
   #failure: unknown;
   #known: ReadonlyMap<number, EntryRow> | undefined;
 
@@ -82,8 +84,17 @@ export class RunLog implements EntryLog {
   async append(rows: readonly EntryRow[]): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     for (const row of rows) assertFits(`An entry of type "${row.type}"`, row.data);
-    this.#held.push(...rows);
-    for (const row of rows) this.#leaf = leafAfter(row, this.#leaf);
+    for (const row of rows) {
+      this.#held.push(
+        row.type === "end" && this.#end ? { ...row, data: encodeEnd(this.#end) } : row,
+      );
+      this.#leaf = leafAfter(row, this.#leaf);
+    }
+  }
+
+  /** What the next entry of an end says beside how it ended. */
+  describeEnd(end: StoredEnd): void {
+    this.#end = end;
   }
 
   /** The run begins with the next commit, or goes on with this version of its agent. */
@@ -128,16 +139,14 @@ export class RunLog implements EntryLog {
     }, MAX_HELD_MS);
   }
 
-  /** Commits what is held together with an entry about the end, and releases the claim. */
-  async finish(finish: Finish, last?: EntryBody): Promise<"done" | "woken"> {
+  /** Commits what is held, with an entry of an end where there is one, and releases the claim. */
+  async finish(finish: Finish, end?: StoredEnd): Promise<"done" | "woken"> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#draining;
     const change = this.#takeChange();
-    const changeWithLast = last ? withLast(change, last) : change;
-    const outcome = await this.#insist(() =>
-      this.#store.finish(this.#claim, changeWithLast, finish),
-    );
+    const whole = end ? withEnd(change, end) : change;
+    const outcome = await this.#insist(() => this.#store.finish(this.#claim, whole, finish));
     if (outcome === "fenced") throw this.#fail(new FencedError(this.#claim.session));
     if (outcome === "woken") {
       this.#putBack(change);
@@ -180,8 +189,12 @@ export class RunLog implements EntryLog {
     return change;
   }
 
+  /** The run goes on: what says that it has ended says it of this part alone. */
   #putBack({ entries, taken = [], opens, progress }: Change): void {
-    this.#held = [...entries, ...this.#held];
+    const kept = entries.map((row) =>
+      row.type === "end" ? { ...row, data: JSON.stringify({ stop: "stopped" }) } : row,
+    );
+    this.#held = [...kept, ...this.#held];
     this.#taken = [...taken, ...this.#taken];
     this.#opens ??= opens;
     this.#progress ??= progress;
@@ -206,24 +219,17 @@ export class RunLog implements EntryLog {
   }
 }
 
-const BESIDE: ReadonlySet<EntryRow["type"]> = new Set([
-  "result",
-  "begin",
-  "pending",
-  "decision",
-  "queue",
-]);
-
 function leafAfter({ id, type, parentId }: EntryRow, leaf: number | null): number | null {
   if (type === "leaf") return parentId;
-  return BESIDE.has(type) ? leaf : id;
+  return isBeside(type) ? leaf : id;
 }
 
-function withLast(change: Change, { type, ...rest }: EntryBody): Change {
+function withEnd(change: Change, end: StoredEnd): Change {
   const id = change.seq + change.entries.length + 1;
-  const row: EntryRow = {
-    ...{ id, parentId: change.leaf, type, timestamp: Date.now() },
-    data: JSON.stringify(rest),
-  };
-  return { ...change, entries: [...change.entries, row], leaf: leafAfter(row, change.leaf) };
+  const head = { id, parentId: change.leaf, type: "end", timestamp: Date.now() } as const;
+  return { ...change, entries: [...change.entries, { ...head, data: encodeEnd(end) }] };
+}
+
+function encodeEnd(end: StoredEnd): string {
+  return JSON.stringify(end);
 }

@@ -21,6 +21,7 @@ import {
 } from "@gyre/sessions";
 import type { DurableAgentOptions } from "../contract/agent.ts";
 import { isLive } from "../runs/live.ts";
+import type { StoredEnd } from "../runs/read-log.ts";
 import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
@@ -48,6 +49,8 @@ interface WorkParts {
 export class Work {
   readonly agent: Agent;
   readonly close: () => Promise<void>;
+  /** The end of the agent's run is among the entries. */
+  hasWrittenEnd = false;
   readonly #parts: WorkParts;
   readonly #journal: Journal;
   readonly #limits: Limits;
@@ -80,6 +83,7 @@ export class Work {
     this.#output = row.output === undefined ? undefined : JSON.parse(row.output);
     const isFirst = row.activations <= 1;
     const { systemPrompt } = context.settings;
+    const { terminated } = context.interrupted ?? {};
     const { middleware = [], shouldStopAfterTurn, instructions, ...rest } = options;
     const prompt = isFirst ? instructions : (systemPrompt ?? instructions);
     const beforeEffects: Middleware = {
@@ -96,6 +100,8 @@ export class Work {
       pending: context.pending,
       ...(context.compaction && { compaction: context.compaction }),
       unfinished: context.unfinished,
+      // Turns and usage of the run so far are in its row; see `#readLeft`.
+      ...(terminated && { interrupted: { turns: 0, usage: {}, durationMs: 0, terminated } }),
       sessionId: claim.session,
       sink: (event) => this.#take(event),
       middleware: [...middleware, this.#journal.middleware, beforeEffects],
@@ -307,8 +313,16 @@ export class Work {
         return this.#write(event).then(() => log.flush());
       case "compaction":
         return this.#write(event).then(() => log.flush());
-      case "tool_execution_start":
       case "agent_end":
+        log.describeEnd(
+          toStoredEnd(this.#parts.row.id, { ...event, turns: this.#turns, usage: this.#usage }),
+        );
+        this.hasWrittenEnd = true;
+        return this.#write(event);
+      case "agent_start":
+        this.hasWrittenEnd = false;
+        return this.#write(event);
+      case "tool_execution_start":
         return this.#write(event);
       default:
         if (isLive(event) && runs.live.isWatched(claim.session)) {
@@ -350,6 +364,15 @@ export class Work {
       activeMs: Math.round(this.#activeMs + running),
     });
   }
+}
+
+export function toStoredEnd(run: string, end: AgentEndEvent): StoredEnd {
+  const { stop, limit, errorMessage: text, turns, usage, pending } = end;
+  return {
+    ...{ run, stop, turns, usage, pending },
+    ...(limit && { limit }),
+    ...(text !== undefined && { errorMessage: text }),
+  };
 }
 
 /** A result that the log can hold; one that is too large says so to the model. */

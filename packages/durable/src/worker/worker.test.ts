@@ -35,12 +35,12 @@ describe("a run", () => {
     }
     expect(seen).toEqual([
       "1 message_end",
-      "3 message_end",
-      "4 tool_execution_start",
-      "5 tool_execution_end",
-      "6 message_end",
+      "4 message_end",
+      "5 tool_execution_start",
+      "6 tool_execution_end",
       "7 message_end",
-      "8 agent_end",
+      "8 message_end",
+      "9 agent_end",
     ]);
     const result = await run.result();
     expect(result.text).toBe("Done.");

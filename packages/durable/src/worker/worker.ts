@@ -67,6 +67,8 @@ export class Worker {
   #unlisten: () => void = () => {};
   /** Since when every heartbeat has reached the store. */
   #steadySince = Infinity;
+  /** When the last heartbeat that has reached the store was sent. */
+  #beatAt = 0;
   #claiming: Promise<void> | undefined;
   #shouldClaim = false;
   #nextClaim: NodeJS.Timeout | undefined;
@@ -169,6 +171,7 @@ export class Worker {
     const sentAt = performance.now();
     const isAlive = await this.#store.heartbeat(this.#id, this.#leaseMs, this.#activations.size);
     if (!isAlive) return this.#beBornAgain();
+    this.#beatAt = sentAt;
     const isLate = performance.now() - sentAt > this.#leaseMs / BEATS_IN_A_LEASE;
     if (isLate) this.#steadySince = Infinity;
     else if (this.#steadySince === Infinity) this.#steadySince = performance.now();
@@ -190,9 +193,14 @@ export class Worker {
       .finally(() => (this.#sweeping = undefined));
   }
 
-  /** After an outage all leases are over at once: a worker judges others after a lease of its own. */
+  /**
+   * After an outage all leases are over at once: a worker judges others after a lease of its own,
+   * and not where it was stopped itself.
+   */
   async #sweepOnce(): Promise<void> {
-    const expired = performance.now() - this.#steadySince > this.#leaseMs;
+    const now = performance.now();
+    const isFresh = now - this.#beatAt < (2 * this.#leaseMs) / BEATS_IN_A_LEASE;
+    const expired = isFresh && now - this.#steadySince > this.#leaseMs;
     const swept = await this.#store.sweep({ expired, maxDeaths: this.#maxDeaths });
     this.#stats.swept += swept.length;
     if (swept.length > 0) this.#claimSoon();
