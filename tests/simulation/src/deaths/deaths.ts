@@ -35,7 +35,7 @@ interface Life {
   /** The last run was cut off. */
   isCutOff: boolean;
   /** Whether the user's message waits, or is in the transcript. */
-  isSaid: (text: unknown) => boolean;
+  hasMessage: (text: unknown) => boolean;
 }
 
 /** Runs a plan undisturbed, then once for each death. Deterministic. */
@@ -69,7 +69,7 @@ export async function runDeaths(seed: number, forgotten?: Forgotten): Promise<De
         entry.type === "queue" ? (entry.messages ?? []) : [],
       );
       for (const { message } of acknowledged) {
-        if (!second.isSaid(textIn(message))) problems.push("a queued message is lost");
+        if (!second.hasMessage(textIn(message))) problems.push("a queued message is lost");
       }
       if (isComparable(messages, second.agent.state.messages)) {
         compared++;
@@ -137,20 +137,20 @@ async function live(
     ...(interrupted && forgotten !== "interrupted" && { interrupted }),
     ...(plan.maxTurns !== undefined && { limits: { maxTurns: plan.maxTurns } }),
   });
-  const isSaid = (text: unknown): boolean =>
+  const hasMessage = (text: unknown): boolean =>
     [...agent.queued("steering"), ...agent.queued("followUp")].some(
       ({ message }) => textIn(message) === text,
     ) || agent.state.messages.some((message) => textIn(message) === text);
   agent.subscribe((event) => {
     if (event.type !== "tool_execution_end") return;
-    if (event.toolCallId === plan.steersAt && !isSaid("Steer.")) agent.steer("Steer.");
-    if (event.toolCallId === plan.followsAt && !isSaid("Follow.")) agent.followUp("Follow.");
+    if (event.toolCallId === plan.steersAt && !hasMessage("Steer.")) agent.steer("Steer.");
+    if (event.toolCallId === plan.followsAt && !hasMessage("Follow.")) agent.followUp("Follow.");
   });
   // A decision that was not acted on leaves a call open, too.
   const isCutOff =
     interrupted !== undefined ||
     validateTranscript(agent.state.messages.filter(isLlmMessage)).length > 0;
-  return { agent, model, journal, isCutOff, isSaid };
+  return { agent, model, journal, isCutOff, hasMessage };
 }
 
 function textIn(message: AgentMessage): unknown {
