@@ -69,7 +69,7 @@ export interface KnownFilesOptions {
   now: () => number;
   /** How long the first look rests after each slice, to make room for a command that runs: see `Slices`. */
   restMs: () => number;
-  /** Called with the number of files, before they are looked at. */
+  /** Called now and then with the number of files that were listed, before they are looked at. */
   onListed: (files: number) => void;
   /** For tests. */
   maxFiles?: number;

@@ -20,7 +20,7 @@ export interface ScanOptions {
   restMs: () => number;
   /** See `walkFolders`. */
   notBefore?: number;
-  /** Called with the number of files that no ignore file leaves out, before they are looked at. */
+  /** Called now and then with the number of files that were listed, before they are looked at. */
   onListed?: (files: number) => void;
   /** Called with each file that is new, gone, has changed or may have: also where the scan fails. */
   report: (path: string) => void;
@@ -59,14 +59,13 @@ export class FileScan {
   }
 
   /** Looks at all. `isPartial`: there are more files than are looked at. */
-  async run({ also, report, onListed, ...options }: ScanOptions): Promise<{ isPartial: boolean }> {
+  async run({ also, report, ...options }: ScanOptions): Promise<{ isPartial: boolean }> {
     const early = this.#pool.look().then((paths) => paths.forEach(report));
     // It is waited for below, also where the walk fails first.
     early.catch(() => {});
     try {
       const { folders, isPartial } = await this.#walk(options);
       const groups = this.#update(folders, also);
-      onListed?.(this.#listed.size);
       this.#pool.set(groups);
       await early;
       const keys = groups.map(({ key }) => key);
@@ -81,9 +80,13 @@ export class FileScan {
     return this.#pool.close();
   }
 
-  async #walk(
-    options: Pick<ScanOptions, "signal" | "restMs" | "notBefore">,
-  ): Promise<{ folders: Map<string, KnownFolder>; isPartial: boolean }> {
+  async #walk({
+    onListed,
+    ...options
+  }: Omit<ScanOptions, "also" | "report">): Promise<{
+    folders: Map<string, KnownFolder>;
+    isPartial: boolean;
+  }> {
     const folders = new Map<string, KnownFolder>();
     let left = this.#maxFiles;
     const walk = walkFolders(this.#workspace, {
@@ -101,6 +104,7 @@ export class FileScan {
         left -= names.length;
         folders.set(path, names === known?.names ? known : { kept, names });
       }
+      onListed?.(this.#maxFiles - left);
     }
     return { folders, isPartial: walk.stopped };
   }
