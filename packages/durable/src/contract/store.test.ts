@@ -157,7 +157,7 @@ class Side {
     });
     const sorted = [...claims].sort((a, b) => a.session.localeCompare(b.session));
     for (const claim of sorted) this.#claims.push({ claim, seq: claim.seq, leaf: claim.leaf });
-    return sorted.map(({ claim: _, ...rest }) => rest);
+    return sorted.map(({ claim: _claim, ...rest }) => rest);
   }
 
   #find(index: number): Held | undefined {
@@ -250,7 +250,7 @@ class Side {
     const sessions = [...SESSIONS, ...RUNS.map((run) => `of-${run}`)];
     return {
       runs: sort(
-        runs.map(({ startedAt: _, endedAt, readyAt, ...rest }) => ({
+        runs.map(({ startedAt: _startedAt, endedAt, readyAt, ...rest }) => ({
           ...rest,
           hasEnded: endedAt !== undefined,
           isLater: readyAt !== undefined,
@@ -271,8 +271,8 @@ class Side {
           const entries = await store.readEntriesAfter(session, 0, 1_000);
           return [
             wakes,
-            items.map(({ id: _, dueInMs, ...rest }) => ({ ...rest, isDue: dueInMs <= 0 })),
-            entries.map(({ timestamp: _, ...rest }) => rest),
+            items.map(({ id: _id, dueInMs, ...rest }) => ({ ...rest, isDue: dueInMs <= 0 })),
+            entries.map(({ timestamp: _timestamp, ...rest }) => rest),
             await store.listEntries(session),
           ];
         }),
