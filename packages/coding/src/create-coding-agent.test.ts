@@ -95,6 +95,18 @@ describe("works in a folder", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("keeps commands in the sandbox of the system", { tags: "bubblewrap" }, async () => {
+    const outside = join(home, "outside.txt");
+    const { agent } = await open(
+      [call("shell", { command: `echo tea > inside.txt; echo tea > ${outside}` }), "Done."],
+      { sandbox: "auto", permissions: { mode: "full" } },
+    );
+    await agent.prompt("Write both.");
+    expect(read("inside.txt")).toBe("tea\n");
+    expect(existsSync(outside)).toBe(false);
+    expect(warnings).toEqual([]);
+  });
+
   it("gives events to listeners and to a reader, and its text as it comes", async () => {
     const { agent } = await open(["One.", "Two."]);
     const heard: AgentEvent["type"][] = [];

@@ -7,7 +7,7 @@ export type {
 } from "./coding-agent.ts";
 export { CodingAgentError, type CodingAgentErrorCode } from "./core/errors.ts";
 export { createCodingAgent } from "./create-coding-agent.ts";
-export type { DeniedCall } from "./harness/types.ts";
+export type { DeniedCall } from "./harness/denied-call.ts";
 export type { FileChange, FileState, LeftOut } from "./file-history/line.ts";
 export type { Skill } from "./guidance/skills.ts";
 export type { Approve, CodingAgentOptions, CodingPermissions, SessionChoice } from "./options.ts";

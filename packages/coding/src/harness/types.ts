@@ -10,6 +10,7 @@ import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
 import type { Ceilings } from "./ceilings.ts";
+import type { DeniedCall } from "./denied-call.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -17,6 +18,8 @@ import type { TrustedRun } from "../settings/trusted-run.ts";
 import type { Purpose, Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/environment.ts";
+
+export type { DeniedCall } from "./denied-call.ts";
 
 /** What becomes of calls that need an approval. */
 export type Approvals =
@@ -70,18 +73,6 @@ export interface HarnessOptions {
   nameOption?: (setting: "allow" | "ask" | "deny") => string;
   /** For tests. */
   fetch?: Fetch;
-}
-
-/** A call that was not made. */
-export interface DeniedCall {
-  toolCallId: string;
-  tool: string;
-  /** As the model got it. */
-  reason: string;
-  /** What it would have done, for people; absent where a hook refused it. */
-  summary?: string;
-  /** A rule for `--allow` that would have allowed it. */
-  rule?: string;
 }
 
 /** An agent with a folder, tools, permissions and a session: what all modes have in common. */
