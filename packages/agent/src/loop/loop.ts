@@ -12,7 +12,6 @@ import { Run, type RunSetup } from "../run/run.ts";
 import { isAssistant, isBrokenOffText, listCalls } from "../transcript/history.ts";
 import { failedMessage } from "./failed-message.ts";
 import { respond } from "./model-call.ts";
-import { findEarlierTurn } from "./earlier-turn.ts";
 import { repairTranscript } from "./repair.ts";
 import { answerCalls, type CallResults, NO_RESULTS } from "./tool-calls.ts";
 import type {
@@ -149,7 +148,9 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
   let answered: CallResults | undefined;
   try {
     const repaired = isFirst ? await repairTranscript(run) : undefined;
-    const earlier = repaired && findEarlierTurn(run, repaired);
+    const mayEnd = repaired?.waiting || repaired?.answered.terminate || run.config.interrupted;
+    const earlier =
+      repaired && mayEnd && (await import("./earlier-turn.ts")).findEarlierTurn(run, repaired);
     if (earlier) {
       await inject(run, "prompt");
       ({ message, answered } = earlier);
