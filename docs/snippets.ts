@@ -104,10 +104,12 @@ export interface Compiled {
  * and line.
  */
 export async function compile(snippets: readonly Snippet[], folder: string): Promise<Compiled> {
-  // What one declares for a module holds for its whole program: it gets one of its own.
+  // What one declares for a module holds for its whole program: it gets one of its own. So do those
+  // that import @gyre/coding, which adds a message of its own.
   const groups = new Map<string, Snippet[]>();
   for (const [index, snippet] of snippets.entries()) {
-    const group = snippet.code.includes("declare module") ? `declares-${index}` : "all";
+    const isAlone = /declare module|"@gyre\/coding"/.test(snippet.code);
+    const group = isAlone ? `declares-${index}` : "all";
     groups.set(group, [...(groups.get(group) ?? []), snippet]);
   }
   const programs = new Map<Snippet, string>();
