@@ -20,11 +20,14 @@ const PATHS = [
 const address = fc
   .tuple(
     fc.constantFrom(...SIGNS),
-    fc.constantFrom(...AUTHORITIES),
+    fc.oneof(fc.constant("good.test"), fc.constantFrom(...AUTHORITIES)),
+    fc.constantFrom("", "docs/"),
     fc.array(fc.constantFrom(...PATHS), { maxLength: 4 }),
-    fc.constantFrom("", "?q=1", "#x", "?/docs/", "\u00a0"),
+    fc.constantFrom("", "", "?q=1", "#x", "?/docs/", "\u00a0"),
   )
-  .map(([sign, authority, names, end]) => `${sign}${authority}/${names.join("/")}${end}`);
+  .map(
+    ([sign, authority, top, names, end]) => `${sign}${authority}/${top}${names.join("/")}${end}`,
+  );
 
 /** Where a connection goes, and what is asked for there; nothing where none is made. */
 function connection(text: string): { host: string; port: string; path: string } | undefined {
