@@ -303,6 +303,10 @@ const ASKED = [
   "echo 'rm x' > s; sh s",
   "printf 'rm x' > s && chmod +x s && ./s",
   "cat > s <<'E'\nrm x\nE\nbash s",
+  "printf 'x:\\n\\trm x\\n' > Makefile; make",
+  `echo '{"scripts":{"z":"rm x"}}' > package.json && npm run z`,
+  "jobs -x rm x",
+  "vim.basic -es -c '!rm x' -c q",
 ];
 
 /** Such as people and models run all day. */
@@ -320,6 +324,8 @@ const FREE = [
   "rg 'rm ' scripts",
   "echo 'rm is forbidden here'",
   "echo 'do not rm' >> notes.md",
+  "echo 'rm is forbidden here' && npm test",
+  "npm test > log.txt",
   "cat > a.ts <<'E'\n// rm x\nE",
   "sed -i s/a/b/ x",
   "sed -n 1,20p x",

@@ -378,10 +378,15 @@ function suspect(pattern: string, lines: readonly CommandParts[]): string | unde
   if (hidden) return `${hidden.why}.`;
   const mentions = createMention(pattern);
   const runsText = parts.some((part) => part.runsText);
-  const named = parts.find(
-    ({ hints = "", passesOn = "" }) =>
-      mentions?.test(hints) || (runsText && mentions?.test(passesOn)),
-  );
+  const runsFiles = parts.some((part) => part.runsFiles);
+  // What `printf` and the like make a line break or a tab of is no letter before a name.
+  const isNamed = (text: string): boolean =>
+    mentions?.test(text) || (mentions?.test(text.replaceAll(/\\[abefnrtv]/g, " ")) ?? false);
+  const named = parts.find(({ hints = "", passesOn = "", redirects }) => {
+    if (isNamed(hints)) return true;
+    const isRun = runsText || (runsFiles && redirects.some(({ kind }) => kind === "write"));
+    return isRun && isNamed(passesOn);
+  });
   return named && `"${named.text}" may run what it names.`;
 }
 

@@ -15,7 +15,8 @@ export interface Escape {
  * A table of what is known, so it is no proof: it makes rules for such programs ask.
  */
 export function findEscapes(program: string, args: readonly Word[]): Escape[] {
-  if (RUNNERS.has(program)) {
+  const plain = plainProgram(program);
+  if (RUNNERS.has(plain)) {
     const option = program === "ssh" ? sshOption(args) : undefined;
     return [program, ...(option === undefined ? [] : [option])].map((word) => ({
       word,
@@ -35,7 +36,7 @@ export function findEscapes(program: string, args: readonly Word[]): Escape[] {
       );
     return [{ word: program, why: `"${program}" may change what later commands mean`, runs }];
   }
-  const known = PROGRAMS.get(program);
+  const known = PROGRAMS.get(plain);
   if (!known) return [];
   const escapes: Escape[] = [];
   for (const [index, { text, literal, prefix }] of args.entries()) {
@@ -80,7 +81,31 @@ export function findSettings(assignments: readonly Word[]): Escape[] {
 
 /** Whether a program runs what it is given, whichever options it has. */
 export function runsArguments(program: string): boolean {
-  return RUNNERS.has(program);
+  return RUNNERS.has(plainProgram(program));
+}
+
+/** Other names under which systems have a program. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ["nodejs", "node"],
+  ["pypy", "python3"],
+  ["pip3", "pip"],
+  ["original-awk", "awk"],
+  ["yarnpkg", "yarn"],
+  ["c++", "g++"],
+  ["c89", "cc"],
+  ["c99", "cc"],
+  ["rvim", "vim"],
+  ["rview", "vim"],
+  ["vimdiff", "vim"],
+]);
+/** A name with a version, or with the system that it is for: `python3.11`, `gcc-12`, `perl5.36-x86_64-linux-gnu`. */
+const VERSIONED =
+  /^(?:[\w]+-linux-gnu-)?(python|pypy|pip|perl|ruby|php|node|gcc|g\+\+|clang|clang\+\+|vim)(?:[-.]?\d[\d.]*|\.\w+)?(?:-[\w-]+-gnu)?$/;
+
+/** The name under which a program is known here. */
+function plainProgram(program: string): string {
+  const bare = ALIASES.get(program) ?? VERSIONED.exec(program)?.[1] ?? program;
+  return ALIASES.get(bare) ?? bare;
 }
 
 interface Program {
@@ -116,7 +141,8 @@ function optionRuns(text: string, { long, short = "", writes = "", interprets }:
 
 function optionEscapes(text: string, { long, short }: Program): boolean {
   if (!text.startsWith("-") || text === "-") return false;
-  const name = parseOptionName(text);
+  // Some programs take the one sign for the other.
+  const name = parseOptionName(text).replaceAll("_", "-");
   if (long?.some((option) => option === name)) return true;
   if (text.startsWith("--")) return long?.some((option) => option.startsWith(name)) ?? false;
   return short !== undefined && [...text.slice(1)].some((letter) => short.includes(letter));
@@ -227,6 +253,25 @@ function sedScript(args: readonly Word[]): string | undefined {
 /** Programs of awk can run and write with few signs, and load others. */
 function awkProgram(args: readonly Word[]): string | undefined {
   return args.find(({ text, literal }) => !literal || /system|getline|[|>@]/.test(text))?.text;
+}
+
+/** Options of curl without a value that are often there. */
+const CURL_FLAGS =
+  /^-[sSfLkivIgG46qN#]+$|^--(?:silent|show-error|fail|location|compressed|head|get)$/;
+
+/** Files that curl sends by a header or a cookie, and addresses beside the first. */
+function curlValues(args: readonly Word[]): string | undefined {
+  let addresses = 0;
+  for (const [index, { text }] of args.entries()) {
+    if (/^--(?:variable|expand-|next|url$|url=|netrc-file)|^-:/.test(text)) return text;
+    if (/^(?:-H|--header=|--proxy-header=)@/.test(text)) return text;
+    const before = args[index - 1]?.text ?? "";
+    if (/^(?:-\w*H|--header|--proxy-header)$/.test(before) && text.startsWith("@")) return before;
+    if (/^(?:-\w*b|--cookie)$/.test(before) && !text.includes("=")) return before;
+    if (text.startsWith("-") || (before.startsWith("-") && !CURL_FLAGS.test(before))) continue;
+    if (++addresses > 1 || /^[^/]*(?:\/\/)?[^/]*@/.test(text)) return text;
+  }
+  return undefined;
 }
 
 /** The second file is written. A pattern may be two. */
@@ -382,8 +427,13 @@ const loadsModules = tryEach(
       "setup-files-after-env transform preset resolver watch-plugins root-dir root roots coverage-directory " +
       "coverage.reports-directory browser.provider module-name-mapper test-results-processor " +
       "snapshot-resolver out-dir out-file declaration-dir ts-build-info-file generate-trace " +
-      "generate-cpu-profile inspect inspect-brk",
+      "generate-cpu-profile inspect inspect-brk dependency-extractor haste filter test-sequencer " +
+      "prettier-path snapshot-serializers projects module-paths cache-directory snapshot-environment " +
+      "workspace typecheck.checker sequence.sequencer coverage.custom-provider-module diff " +
+      "benchmark.output-json node-option package",
   ),
+  // Options for Node in those of its pools.
+  (args) => args.find(({ text }) => /^--.*exec-?argv/i.test(text))?.text,
   matchPath(
     "format f formatter reporter reporters runner env environment test-environment pool ui",
   ),
@@ -448,8 +498,13 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     name,
     {
       long: ["-wrapper", "-fplugin", "-specs", "--specs", "-B"],
-      // A folder for its programs, or a file with more options.
-      script: (args) => args.find(({ text }) => /^(?:-B|@)/.test(text))?.text,
+      // A folder for its programs, a file with more options, or something for the linker to load.
+      script: (args) =>
+        args.find(({ text }) =>
+          /^(?:-B|@|-Wl,.*plugin|-Xlinker|-Xclang|--ld-path|--config|-fuse-ld=.*\/|-iplugindir|-fpass-plugin)/.test(
+            text,
+          ),
+        )?.text,
     },
   ]),
   ["shuf", { long: ["--output"], short: "o", writes: "o" }],
@@ -494,6 +549,8 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       ).split(" "),
       short: "oOKdFTDcxwJ",
       writes: "oOKdFTDcxwJ",
+      script: curlValues,
+      interprets: true,
     },
   ],
   [
@@ -530,6 +587,11 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       short: "Cc",
       script: tryEach(
         (args) => args.find(({ text }) => text.startsWith("--config."))?.text,
+        // What is run in workspaces, and what yarn loads.
+        (args) =>
+          /^(?:workspaces?|plugin)$/.test(args[0]?.text ?? "")
+            ? args.find(({ text }) => /^(?:exec|dlx|node|import)$/.test(text))?.text
+            : undefined,
         // One dash is as good as two.
         matchOption("script-shell shell call prefix node-options userconfig globalconfig cache"),
         (args) => {
@@ -545,7 +607,10 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       long: ["--config", "--manifest-path", "--target-dir"],
       short: "ZC",
       // They pass options to the compiler, which has a linker to run.
-      script: subcommand(["rustc", "rustdoc", "install"]),
+      script: tryEach(
+        (args) => args.find(({ text }) => /^\+.*\//.test(text))?.text,
+        subcommand(["rustc", "rustdoc", "install"]),
+      ),
     },
   ],
   [
@@ -573,6 +638,8 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
         "--pdbcls --basetemp --log-file --debug --cov-config --cov-report --report-log --html"
       ).split(" "),
       short: "pco",
+      // A file with more options.
+      script: (args) => args.find(({ text }) => text.startsWith("@"))?.text,
     },
   ]),
   ["mypy", { long: ["--config-file", "--python-executable", "--cache-dir", "--install-types"] }],
@@ -645,7 +712,10 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ...["node", "tsx", "ts-node"].map((name): [string, Program] => [
     name,
     {
-      long: ["--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"],
+      long: (
+        "--eval --print --require --import --loader --experimental-loader --entry-url " +
+        "--experimental-entry-url --compiler"
+      ).split(" "),
       short: "epri",
       interprets: true,
       script: tryEach(
@@ -661,7 +731,18 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
       ),
     },
   ]),
-  ["perl", { short: "eEpniMm", interprets: true, script: readsProgram("I") }],
+  ["perl", { short: "eEpniMmd", interprets: true, script: readsProgram("I") }],
   ["ruby", { short: "epnir", interprets: true, script: readsProgram("IC") }],
-  ["php", { short: "rBRd", interprets: true, script: readsProgram("cz") }],
+  [
+    "php",
+    {
+      long: (
+        "--run --process-begin --process-code --process-end --process-file --define --interactive " +
+        "--server --zend-extension"
+      ).split(" "),
+      short: "rBREFdazS",
+      interprets: true,
+      script: readsProgram("c"),
+    },
+  ],
 ]);

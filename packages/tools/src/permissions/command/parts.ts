@@ -29,6 +29,8 @@ export interface CommandPart {
   passesOn?: string;
   /** It runs a file, or what it reads. */
   runsText: boolean;
+  /** It runs what files of the project say, as `make` does. */
+  runsFiles: boolean;
   redirects: readonly Redirect[];
   /** How it can do more than it seems to. */
   escapes: readonly Escape[];
@@ -132,6 +134,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
       // Programs may be found elsewhere from then on.
       texts.some((text) => /^PATH\+?=/.test(text)) ||
       (first?.text.includes("/") ?? false),
+    runsFiles: BUILDERS.has(program),
     redirects: [...redirects, ...teeFiles(program, args)],
     escapes,
     moves,
@@ -153,6 +156,11 @@ const QUIET = new Set(
     "seq exit return break continue set shopt curl wget tree column " +
     "fold fmt nl rev tac sha256sum md5sum base64 xxd od strings find fd"
   ).split(" "),
+);
+
+/** Run what files of the project say. */
+const BUILDERS = new Set(
+  "make gmake just rake ninja npm yarn pnpm bun deno cargo gradle mvn tox nox".split(" "),
 );
 
 /** The word behind them is a command of their own. */
