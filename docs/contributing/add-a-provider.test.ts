@@ -44,7 +44,7 @@ async function insert(file: string, text: string, before: string): Promise<void>
   await writeFile(join(copy, file), source.slice(0, at) + text + source.slice(at));
 }
 
-/** What the page tells its reader to write. */
+/** What a reader of the page writes. */
 async function writeFormat(): Promise<void> {
   for (const { body, note } of findFormatFiles()) {
     await mkdir(dirname(join(copy, note)), { recursive: true });
