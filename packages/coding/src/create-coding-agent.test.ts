@@ -240,6 +240,21 @@ describe("permissions", () => {
     expect(read("tea.txt")).toBe("green\n");
   });
 
+  it("keep a rule that a callback gives, until the agent is closed", async () => {
+    let asked = 0;
+    const { agent } = await open([WRITE, WRITE, "Done."], {
+      permissions: {
+        approve: () => {
+          asked++;
+          return { allow: "always", rule: "write(*.txt)" };
+        },
+      },
+    });
+    await agent.prompt("Write.");
+    expect(asked).toBe(1);
+    expect(resultsIn(agent).map(({ isError }) => isError)).toEqual([false, false]);
+  });
+
   it("do not run a call whose callback throws", async () => {
     const { agent } = await open([WRITE, "I may not."], {
       permissions: {
@@ -481,6 +496,19 @@ describe("sessions", () => {
     expect(fork.agent.state.messages).toHaveLength(8);
   });
 
+  it("have one writer at a time", async () => {
+    const path = join(home, "tea.jsonl");
+    const first = await open(["Green."], { session: { path } });
+    await first.agent.prompt("Which tea?");
+    await expect(open([], { session: { path } })).rejects.toMatchObject({
+      name: "SessionError",
+      code: "locked",
+    });
+    await first.agent.close();
+    const { agent } = await open([], { session: { path } });
+    expect(agent.state.messages).toHaveLength(2);
+  });
+
   it("are made where a path has none, and nowhere with none", async () => {
     const path = join(home, "tea.jsonl");
     const { agent } = await open(["Green."], { session: { path } });
@@ -614,6 +642,17 @@ describe("ends", () => {
     await Promise.all([agent.close(), agent[Symbol.asyncDispose]()]);
     expect(await running).toMatchObject({ stop: "aborted" });
     await expect(agent.prompt("More.")).rejects.toThrow("The agent is closed.");
+  });
+
+  it("with what steering asks for", async () => {
+    const steer: ScriptStep = () => {
+      agent.steer("Make it black.");
+      return [call("read", { path: "tea.txt" }), call("read", { path: "tea.txt" })];
+    };
+    write("tea.txt", "green\n");
+    const { agent, model } = await open([steer, "Black."]);
+    expect((await agent.prompt("Make tea.")).text).toBe("Black.");
+    expect(JSON.stringify(model.calls[1]?.messages.at(-1))).toContain("Make it black.");
   });
 
   it("one piece of work before the next begins", async () => {

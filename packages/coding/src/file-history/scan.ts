@@ -80,10 +80,7 @@ export class FileScan {
     return this.#pool.close();
   }
 
-  async #walk({
-    onListed,
-    ...options
-  }: Omit<ScanOptions, "also" | "report">): Promise<{
+  async #walk({ onListed, ...options }: Omit<ScanOptions, "also" | "report">): Promise<{
     folders: Map<string, KnownFolder>;
     isPartial: boolean;
   }> {
