@@ -145,6 +145,24 @@ describe("git settings that a sandboxed command leaves", { tags: "bubblewrap" },
     expect(existsSync(canary)).toBe(false);
   });
 
+  it.each([
+    ["the workspace", "."],
+    ["the hooks", "sub/.git/hooks"],
+    ["the folder of git", ".git"],
+    ["a folder above", "sub"],
+  ])("run nothing where a command took the right to list %s", async (_what, closed) => {
+    startRepository();
+    const hook = `mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch ${canary}' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit`;
+    const text = await shell(
+      `git init -q sub && (cd sub && ${asAda} commit -qm x --allow-empty && ${hook} && ${monitor()}); git add sub; chmod 0311 ${closed}`,
+    );
+    expect(text).toContain("It made sub/.git/hooks/pre-commit, which git runs.");
+    expect(text).toContain("It made sub/.git/config, which");
+    git(root, "status");
+    git(join(root, "sub"), "commit", "-qm", "y", "--allow-empty");
+    expect(existsSync(canary)).toBe(false);
+  });
+
   it("run nothing behind more repositories than are looked at", async () => {
     startRepository();
     const make = (at: string): string =>

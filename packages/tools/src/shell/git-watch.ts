@@ -18,6 +18,7 @@ import type { ToolEnv } from "../contract/env.ts";
 import { findRunningKeys, parseSettings, type Setting } from "../git/config.ts";
 import { findLinkedFolders, hasPlainNames, type LinkedFolders } from "../git/index-file.ts";
 import { hasExecLines } from "../git/private/rebase-todo.ts";
+import { openClosedFolder } from "../process/closed-folder.ts";
 import { isWithin } from "../sandbox/places.ts";
 import { pathIn } from "../workspace/ignore-files.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
@@ -284,7 +285,11 @@ export class GitWatch {
 
   /** What is in a folder; nothing if it is gone or closed. */
   #markFolder(folder: string, notBefore: number): Marks | undefined {
-    const listing = this.#listings.list(folder, notBefore);
+    const listing =
+      this.#listings.list(folder, notBefore) ??
+      (openClosedFolder(join(this.#env.workspace.root, folder))
+        ? this.#listings.list(folder, notBefore)
+        : undefined);
     if (!listing) return undefined;
     const known = this.#marks.get(listing);
     if (known) return known;
@@ -574,8 +579,8 @@ function listEntries(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // Missing, or closed to us: then also to the user's git.
-    return [];
+    // Missing, or closed to us: then also to the user's git, unless that knows the names.
+    return openClosedFolder(folder) ? listEntries(folder) : [];
   }
 }
 

@@ -159,10 +159,16 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
       clock: env.clock,
       onOutput: (piece) => progress.add(piece),
     });
-    const aside = await putAside(env, before);
-    if (watch) aside.push(...(await putNamedAside(env, named)));
-    const carried = (await view?.end()) ?? [];
-    if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
+    const aside: PutAside[] = [];
+    const carried: string[] = [];
+    // What fails before is no way to have the rest left where it is.
+    try {
+      aside.push(...(await putAside(env, before)));
+      if (watch) aside.push(...(await putNamedAside(env, named)));
+      carried.push(...((await view?.end()) ?? []));
+    } finally {
+      if (watch && gitBefore) aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
+    }
     const denials = command.proxy?.denials() ?? [];
     const notes = watch ? [hintAtSandbox(end, options), await limitTemporary(env, sandbox)] : [];
     return await shellResult(env, options, end, aside, [...carried, ...denials, ...notes]);

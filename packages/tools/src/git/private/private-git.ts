@@ -15,6 +15,8 @@ import {
 import { dirname, join } from "node:path";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../../contract/env.ts";
+import { openClosedFolder } from "../../process/closed-folder.ts";
+import { removeFolder } from "../../process/remove-folder.ts";
 import { isWithin } from "../../sandbox/places.ts";
 import type { ShownPlace } from "../../sandbox/sandbox.ts";
 import { counted } from "../../text/text.ts";
@@ -223,6 +225,8 @@ export class PrivateGit {
 
   async #end(state: State): Promise<string[]> {
     const notes = this.#pending.splice(0);
+    // A command may have closed it, and all that is in it would be lost.
+    openClosedFolder(state.view);
     const steps = [
       () => this.#carryConfigs(state),
       () => carryFiles(state),
@@ -243,7 +247,7 @@ export class PrivateGit {
       this.#states.delete(state.place.commonFolder);
       for (const watcher of state.watchers) watcher.close();
       if (state.emptyFile !== undefined) await removeEmpty(state.emptyFile);
-      await rm(state.folder, { recursive: true, force: true });
+      await removeFolder(state.folder);
     }
     return notes;
   }
