@@ -150,6 +150,21 @@ describe("the pages", () => {
     expect(broken).toEqual([]);
   });
 
+  it("the first README begins with four lines of a program, and then comes the terminal", () => {
+    const page = all.get("README.md") ?? "";
+    const [first, output, terminal] = readFences(page);
+    const lines = (first?.body ?? "").split("\n").filter((line) => line !== "");
+    const [, made, ended, printed, streamed] = lines;
+    expect(lines).toHaveLength(5);
+    expect(made).toMatch(
+      /^const agent = new Agent\(\{ model: "anthropic\/claude-sonnet-4-5", instr/,
+    );
+    expect(ended).toMatch(/^const end = await agent\.prompt\(/);
+    expect(printed).toBe("console.log(end.text);");
+    expect(streamed).toMatch(/\.textStream\) process\.stdout\.write\(text\);$/);
+    expect([output?.language, terminal?.body]).toEqual(["text", "npm ci && npm start\n"]);
+  });
+
   it.each(["agent", "ai", "cli", "protocol", "server", "sessions", "tools"])(
     "the README of %s has the flow of its events, from a program that is run",
     (room) => {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { root as home } from "../../docs/snippets.ts";
 import { bundleForBrowser } from "../release/bundle.mjs";
 import { checkSizes } from "./sizes.mjs";
 import { plant, type Tree } from "../shared/tree.ts";
@@ -46,4 +47,18 @@ it("a chunk that is loaded later counts", async () => {
     "main.js",
     expect.stringContaining("later"),
   ]);
+});
+
+it("a page with an agent has neither the catalog nor a service in it, unless it imports them", async () => {
+  const bundle = async (module: string): Promise<string> =>
+    (await bundleForBrowser(module, home)).map(({ code }) => code).join("\n");
+  const catalog = "claude-haiku-4-5-20251001|Claude Haiku 4.5";
+  const service = "https://api.anthropic.com";
+  const plain = await bundle('export { Agent, generate } from "@gyre/agent";');
+  expect([plain.includes(catalog), plain.includes(service)]).toEqual([false, false]);
+  expect(plain).toContain("Names are looked up under Node alone.");
+  const all =
+    'export { Agent } from "@gyre/agent"; export { findModel } from "@gyre/ai/models"; export { createProviders } from "@gyre/ai/providers";';
+  const whole = await bundle(all);
+  expect([whole.includes(catalog), whole.includes(service)]).toEqual([true, true]);
 });
