@@ -1,5 +1,5 @@
 // The same recorded responses through providers of the AI SDK, with `fromAiSdk`, and through our own clients:
-// texts, calls and usage must be the same. `npm run test:ai-sdk`, or with a folder that has
+// texts, calls and usage must be the same. Then its chat reads the route of docs/programs. `npm run test:ai-sdk`, or with a folder that has
 // `anthropic-messages` and `openai-responses` with `.sse` files in it. Needs the registry of npm and a build.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const recordings = process.argv[2];
@@ -16,11 +17,15 @@ const VERSIONS = [
   { "@ai-sdk/anthropic": "4.0.102", "@ai-sdk/openai": "4.0.114" },
 ];
 
+/** The AI SDK whose chat reads the route of docs/programs/use-chat.ts. */
+const CHAT = { ai: "7.0.169" };
+
 /** @param {readonly ({ type: string } & Record<string, unknown>)[]} events */
 const toSse = (events) =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
 
-const ANTHROPIC = toSse([
+/** @type {({ type: string } & Record<string, unknown>)[]} */
+const EVENTS = [
   {
     type: "message_start",
     message: {
@@ -76,7 +81,10 @@ const ANTHROPIC = toSse([
     usage: { output_tokens: 20 },
   },
   { type: "message_stop" },
-]);
+];
+const ANTHROPIC = toSse(EVENTS);
+/** The same without its call. */
+const TEXT = toSse(EVENTS.filter((event) => event["index"] !== 2)).replace("tool_use", "end_turn");
 
 const { complete } = await import(pathToFileURL(join(root, "packages/ai/dist/index.js")).href);
 const { fromAiSdk } = await import(
@@ -152,16 +160,69 @@ function listCases() {
   return [...own, ...found];
 }
 
-let differing = 0;
-for (const versions of VERSIONS) {
+/**
+ * What the transport of `useChat` makes of an answer of the route.
+ *
+ * @param {NodeJS.Require} load
+ * @returns {Promise<unknown>} the parts of the message that a page shows
+ */
+async function readChat(load) {
+  const { readUIMessageStream, TextStreamChatTransport } = await import(
+    pathToFileURL(load.resolve("ai")).href
+  );
+  const built = await rolldown({
+    input: join(root, "docs/programs/use-chat.ts"),
+    external: [/^@gyre\//],
+  });
+  const place = join(root, ".tmp", `use-chat-${process.pid}.mjs`);
+  const { fetch } = globalThis;
+  process.env["ANTHROPIC_API_KEY"] = "key";
+  Object.assign(globalThis, { fetch: answerWith(TEXT) });
+  try {
+    await built.write({ file: place });
+    const { POST } = await import(pathToFileURL(place).href);
+    const transport = new TextStreamChatTransport({
+      api: "http://page.test/api/chat",
+      fetch: (/** @type {string} */ url, /** @type {RequestInit} */ init) =>
+        POST(new Request(url, init)),
+    });
+    const messages = [{ id: "1", role: "user", parts: [{ type: "text", text: "Look." }] }];
+    const stream = await transport.sendMessages({
+      chatId: "c",
+      trigger: "submit-message",
+      messages,
+    });
+    let parts;
+    for await (const message of readUIMessageStream({ stream })) ({ parts } = message);
+    return parts;
+  } finally {
+    globalThis.fetch = fetch;
+    rmSync(place, { force: true });
+    await built.close();
+  }
+}
+
+/**
+ * Packages in a folder of their own, for as long as they are used.
+ *
+ * @template T
+ * @param {Record<string, string>} dependencies
+ * @param {(load: NodeJS.Require) => Promise<T>} use
+ */
+async function withPackages(dependencies, use) {
   const folder = mkdtempSync(join(tmpdir(), "gyre-ai-sdk-"));
   try {
-    writeFileSync(
-      join(folder, "package.json"),
-      JSON.stringify({ private: true, dependencies: versions }),
-    );
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies }));
     execFileSync("npm", ["install", "--force", "--silent", "--ignore-scripts"], { cwd: folder });
-    const load = createRequire(join(folder, "package.json"));
+    return await use(createRequire(join(folder, "package.json")));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+let differing = 0;
+for (const versions of VERSIONS) {
+  await withPackages(versions, async (load) => {
     let same = 0;
     const cases = listCases();
     for (const { folder: api, name, body } of cases) {
@@ -176,9 +237,13 @@ for (const versions of VERSIONS) {
       );
     }
     console.log(`${JSON.stringify(versions)}: ${same} of ${cases.length} the same`);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
+const shown = JSON.stringify(await withPackages(CHAT, readChat));
+const isShown = shown.includes('{"type":"text","text":"I look.","state":"done"}');
+console.log(
+  `${JSON.stringify(CHAT)}: ${isShown ? "shows" : "DOES NOT SHOW"} the text of the route`,
+);
+if (!isShown) console.log(shown);
 // A recording may hold what the AI SDK reads otherwise: those are shown, and looked at.
-process.exitCode = differing > 0 && recordings === undefined ? 1 : 0;
+process.exitCode = !isShown || (differing > 0 && recordings === undefined) ? 1 : 0;
