@@ -17,7 +17,7 @@ export function temporaryUrls(name: string, afterAll: (clean: () => void) => voi
   return () => `file:${join(folder, `${++count}.db`)}`;
 }
 
-/** An agent whose model answers by how many answers there are already, whoever asks. */
+/** An agent whose model answers by how many answers the transcript has already. */
 export function scriptedAgent(
   answers: readonly ScriptStep[],
   more: DurableAgentOptions & { name?: string; onRequest?: () => void } = {},

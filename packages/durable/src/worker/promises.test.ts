@@ -39,7 +39,7 @@ async function claimFirst(store: Store, worker: string): Promise<Claim> {
   return claim;
 }
 
-function changeOf(claim: Claim, text: string): Change {
+function makeChange(claim: Claim, text: string): Change {
   const data = JSON.stringify({ message: { role: "user", content: text, timestamp: 0 } });
   const id = claim.seq + 1;
   const row = { id, parentId: claim.leaf, type: "message" as const, timestamp: 0, data };
@@ -54,11 +54,13 @@ describe("the fence", () => {
     await store.unregister("w1");
     const now = await claimFirst(store, "w2");
     expect(now.token).toBe(old.token + 1);
-    expect(await store.append(old, changeOf(old, "lost"))).toBe("fenced");
+    expect(await store.append(old, makeChange(old, "lost"))).toBe("fenced");
     const forged: Fence = { ...old, token: now.token };
-    expect(await store.append(forged, changeOf(old, "forged"))).toBe("fenced");
-    expect(await store.finish(forged, changeOf(old, "forged"), { status: "idle" })).toBe("fenced");
-    expect(await store.append(now, changeOf(now, "kept"))).toBe("done");
+    expect(await store.append(forged, makeChange(old, "forged"))).toBe("fenced");
+    expect(await store.finish(forged, makeChange(old, "forged"), { status: "idle" })).toBe(
+      "fenced",
+    );
+    expect(await store.append(now, makeChange(now, "kept"))).toBe("done");
     const rows = await store.readEntriesAfter("r", 0, 10);
     expect(rows.map(({ token }) => token)).toEqual([0, now.token]);
     await store.close();
@@ -68,7 +70,7 @@ describe("the fence", () => {
     const store = await openStore(newUrl());
     await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
     const claim = await claimFirst(store, "w1");
-    const change = changeOf(claim, "once");
+    const change = makeChange(claim, "once");
     expect(await store.append(claim, change)).toBe("done");
     expect(await store.append(claim, change)).toBe("repeated");
     expect(await store.readEntriesAfter("r", 0, 10)).toHaveLength(2);
@@ -220,10 +222,10 @@ describe("what is sent", () => {
       }
       release();
       const { messages } = await run.result();
-      const said = messages.flatMap((message) =>
+      const prompts = messages.flatMap((message) =>
         message.role === "user" ? [message.content] : [],
       );
-      expect(said).toEqual(["Pay.", "one", "two", "three"]);
+      expect(prompts).toEqual(["Pay.", "one", "two", "three"]);
     });
   });
 
@@ -324,6 +326,24 @@ describe("waiting without a process", () => {
         code: "not_pending",
       });
       expect(paid).toEqual(["a"]);
+    });
+  });
+
+  it("D1 a run that is seen to wait waits: it can be decided at once", async () => {
+    const agent = scriptedAgent([payA, "Done."], signing);
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const decide = async (run: Run): Promise<void> => {
+        for await (const { event } of run.watch({ deltas: false })) {
+          if (event.type !== "agent_end") continue;
+          for (const { toolCall } of event.pending) {
+            await run.decide({ [toolCall.id]: { type: "approve" } });
+          }
+        }
+      };
+      const all = Array.from({ length: 20 }, () => runs.start("Pay.", { agent: "office" }));
+      const started = await Promise.all(all);
+      await Promise.all(started.map(decide));
+      for (const run of started) expect((await run.result()).text).toBe("Done.");
     });
   });
 

@@ -92,9 +92,19 @@ export class RunLog implements EntryLog {
     }
   }
 
-  /** What the next entry of an end says beside how it ended. */
+  /** The agent's run ends: its entry says this, and is committed together with the end of the claim alone. */
   describeEnd(end: StoredEnd): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#end = end;
+  }
+
+  /** The agent runs again: an end that was not committed was one of a part of the run. */
+  resume(): void {
+    this.#end = undefined;
+    this.#held = this.#held.map((row) =>
+      row.type === "end" ? { ...row, data: JSON.stringify({ stop: "stopped" }) } : row,
+    );
   }
 
   /** The run begins with the next commit, or goes on with this version of its agent. */
@@ -160,7 +170,8 @@ export class RunLog implements EntryLog {
     for (;;) {
       while (this.#delivery) await this.#delivery;
       if (this.#failure !== undefined) throw this.#failure;
-      if (this.#held.length === 0 && this.#taken.length === 0 && !this.#opens) return;
+      const isEmpty = this.#held.length === 0 && this.#taken.length === 0 && !this.#opens;
+      if (isEmpty || this.#end) return;
       const change = this.#takeChange();
       let outcome;
       try {
@@ -189,12 +200,8 @@ export class RunLog implements EntryLog {
     return change;
   }
 
-  /** The run goes on: what says that it has ended says it of this part alone. */
   #putBack({ entries, taken = [], opens, progress }: Change): void {
-    const kept = entries.map((row) =>
-      row.type === "end" ? { ...row, data: JSON.stringify({ stop: "stopped" }) } : row,
-    );
-    this.#held = [...kept, ...this.#held];
+    this.#held = [...entries, ...this.#held];
     this.#taken = [...taken, ...this.#taken];
     this.#opens ??= opens;
     this.#progress ??= progress;

@@ -321,6 +321,7 @@ export class Work {
         return this.#write(event);
       case "agent_start":
         this.hasWrittenEnd = false;
+        log.resume();
         return this.#write(event);
       case "tool_execution_start":
         return this.#write(event);
