@@ -4,6 +4,7 @@ import { cacheCases } from "./library/cache.ts";
 import { cases as loopCases, measureMemory } from "./library/cases.ts";
 import type { Case, Line } from "./measure/lines.ts";
 import { cliCases } from "./program/cli.ts";
+import { durableCases } from "./program/durable.ts";
 import { fileCases } from "./program/files.ts";
 import { serviceCases } from "./library/services.ts";
 import { sseCases } from "./library/sse.ts";
@@ -41,6 +42,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
     beside: "floor",
     about: "Commands and searches in a large workspace (wall time; GYRE_FILES sets how large)",
     cases: fileCases,
+  },
+  durable: {
+    beside: "session file",
+    about: "Durable runs in an SQLite file, every commit synced (wall time)",
+    cases: durableCases,
   },
   wire: {
     beside: "bare ws",

@@ -11,6 +11,8 @@ import type { EntryInfo, EntryRow } from "@gyre/sessions";
  */
 export interface Store {
   readonly name: "sqlite" | "postgres";
+  /** Statements that were run so far, for measurements. */
+  readonly statements: number;
 
   // The side that asks.
 
