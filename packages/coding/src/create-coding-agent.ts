@@ -37,7 +37,7 @@ export async function createCodingAgent(options: CodingAgentOptions = {}): Promi
     env,
     cwd,
     home,
-    given: await readGiven(options, cwd, home),
+    given: { source: "program", settings: await readGiven(options, cwd, home) },
     readsFiles: settingsFiles,
     trustOnce: options.trust ?? false,
     warn,

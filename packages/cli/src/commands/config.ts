@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { EXIT, type ExitCode, UsageError } from "../core/exit-codes.ts";
+import { readFlags } from "../core/flag-settings.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import {
@@ -30,7 +31,9 @@ export async function runConfig(
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
-  const found = await inspectSettings({ env: io.env, cwd, start: io.cwd, home, flags: values });
+  const found = await inspectSettings(
+    await readFlags(values, { env: io.env, cwd, start: io.cwd, home }),
+  );
   const { settings, layers, files, problems } = found;
 
   if (values.json) {

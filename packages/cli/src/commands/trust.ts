@@ -62,7 +62,7 @@ export async function runTrust(
     }
     const agree = agreement(values, io);
     if (project) {
-      const options = { env: io.env, cwd, start: io.cwd, home, flags: {} };
+      const options = { env: io.env, cwd, start: io.cwd, home };
       await add(await settingsOffer(project, options), io, home, agree.with);
     }
     if (servers) {

@@ -1,10 +1,4 @@
-import {
-  CodingAgentError,
-  type CodingAgentErrorCode,
-  UsageError,
-} from "@gyre/coding/internal/core/errors";
-
-export { UsageError };
+import { CodingAgentError, type CodingAgentErrorCode } from "@gyre/coding/internal/core/errors";
 
 /** How the program ends, for scripts. Documented: a code never changes its meaning. */
 export const EXIT = {
@@ -22,6 +16,11 @@ export const EXIT = {
 } as const;
 
 export type ExitCode = number;
+
+/** What is wrong with the command line, for the person who wrote it. */
+export class UsageError extends Error {
+  readonly exitCode: ExitCode = EXIT.usage;
+}
 
 /** Ends the program with one line and a code. */
 export class ExitError extends Error {
@@ -51,6 +50,6 @@ const EXITS: Readonly<Record<CodingAgentErrorCode, ExitCode>> = {
 
 /** The exit code of a program that an error has ended. */
 export function toExitCode(error: unknown): ExitCode {
-  if (error instanceof ExitError) return error.exitCode;
+  if (error instanceof ExitError || error instanceof UsageError) return error.exitCode;
   return error instanceof CodingAgentError ? EXITS[error.code] : EXIT.failed;
 }

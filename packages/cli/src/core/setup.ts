@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Session, SessionStore } from "@gyre/sessions";
 import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
+import { readFlags } from "./flag-settings.ts";
 import type { Io } from "./io.ts";
 import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
 import type { Values } from "./options.ts";
@@ -47,15 +48,8 @@ export async function readSetup(
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
-  const loaded = await loadSetup({
-    env: io.env,
-    cwd,
-    start: io.cwd,
-    home: homedir(),
-    flags: values,
-    quietAboutTrust,
-    warn,
-  });
+  const place = { env: io.env, cwd, start: io.cwd, home: homedir() };
+  const loaded = await loadSetup({ ...(await readFlags(values, place)), quietAboutTrust, warn });
   const { verbose } = values;
   return {
     ...loaded,

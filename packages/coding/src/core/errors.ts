@@ -20,11 +20,3 @@ export class CodingAgentError extends Error {
     this.code = code;
   }
 }
-
-/** What is wrong with the options of a command line, for the person who wrote it. */
-export class UsageError extends CodingAgentError {
-  constructor(message: string, options?: ErrorOptions) {
-    super("bad_option", message, options);
-    this.name = "UsageError";
-  }
-}

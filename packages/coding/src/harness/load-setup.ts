@@ -34,8 +34,7 @@ const EXPLICIT: ReadonlySet<SettingsSource | undefined> = new Set<SettingsSource
 
 /** Reads it. Rejects as `loadSettings` does. */
 export async function loadSetup(options: LoadSetupOptions): Promise<LoadedSetup> {
-  const { cwd, home, flags = {}, readsFiles = true } = options;
-  const { trustOnce = flags.trust ?? false } = options;
+  const { cwd, home, readsFiles = true, trustOnce = false } = options;
   const { settings, sources, layers } = await loadSettings(options);
   const hasServers =
     settings.mcp !== undefined || (readsFiles && findProjectFile(cwd, home, MCP_FILE));

@@ -2,8 +2,7 @@ import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { UsageError } from "../core/errors.ts";
-import { type Flags, SettingsError } from "./load.ts";
+import { SettingsError } from "./load.ts";
 import { removeWorlds, settingsWorld } from "../testing/settings-world.ts";
 
 afterEach(removeWorlds);
@@ -29,7 +28,7 @@ describe("who goes first", () => {
     });
     world.trust();
     const env = { GYRE_MODEL: "c", GYRE_THINKING: "medium" };
-    const { settings, sources } = await world.load({ env, flags: { model: "d" } });
+    const { settings, sources } = await world.load({ env, given: { model: "d" } });
     expect(settings).toEqual({ model: "d", thinking: "medium", maxTurns: 8, oracle: "o" });
     expect(sources).toEqual({
       model: "command line",
@@ -50,7 +49,7 @@ describe("who goes first", () => {
       project: { allow: ["shell(npm test)", "read"], ask: ["edit"], models: service("theirs") },
     });
     world.trust();
-    const { settings } = await world.load({ flags: { allow: ["ls"], deny: ["fetch"] } });
+    const { settings } = await world.load({ given: { allow: ["ls"], deny: ["fetch"] } });
     expect(settings.allow).toEqual(["read", "shell(npm test)", "ls"]);
     expect(settings.ask).toEqual(["edit"]);
     expect(settings.deny).toEqual(["write", "fetch"]);
@@ -83,16 +82,14 @@ describe("the user's file", () => {
     world.write(join(world.home, "b.json"), { model: "b" });
     const env = { GYRE_CONFIG: "a.json" };
     expect((await world.load({ env })).settings).toEqual({ model: "a" });
-    // From where the program was started, not where it works.
-    const flags = { config: "b.json" };
-    const { settings } = await world.load({ env, flags, start: world.home });
+    const { settings } = await world.load({ env, userFile: join(world.home, "b.json") });
     expect(settings).toEqual({ model: "b" });
   });
 
   it("has to be there if it is named", async () => {
     const world = settingsWorld();
     const path = join(world.project, "no.json");
-    const byOption = await failure(world.load({ flags: { config: "no.json" } }));
+    const byOption = await failure(world.load({ userFile: path }));
     expect(byOption.message).toBe(`--config: there is no file ${path}.`);
     const byVariable = await failure(world.load({ env: { GYRE_CONFIG: "no.json" } }));
     expect(byVariable.message).toBe(`GYRE_CONFIG: there is no file ${path}.`);
@@ -109,8 +106,6 @@ describe("the user's file", () => {
     expect((await world.load()).settings.log).toBe(join(world.userFile, "..", "calls.log"));
     world.write(world.userFile, { log: "~/calls.log" });
     expect((await world.load()).settings.log).toBe(join(world.home, "calls.log"));
-    const { settings } = await world.load({ flags: { log: "x.log" }, start: world.home });
-    expect(settings.log).toBe(join(world.home, "x.log"));
   });
 });
 
@@ -185,49 +180,6 @@ describe("what is wrong", () => {
   });
 });
 
-describe("the command line", () => {
-  it("sets what the options say", async () => {
-    const flags: Flags = {
-      thinking: "high",
-      tools: "read,grep",
-      mode: "plan",
-      allow: ["shell(npm test)"],
-      "max-turns": "3",
-      "max-cost": "0.5",
-      timeout: "5m",
-      sandbox: "none",
-      network: true,
-      "no-session": true,
-    };
-    const { settings, sources } = await settingsWorld().load({ flags });
-    expect(settings).toEqual({
-      thinking: "high",
-      tools: ["read", "grep"],
-      mode: "plan",
-      allow: ["shell(npm test)"],
-      maxTurns: 3,
-      maxCost: 0.5,
-      timeout: 300,
-      sandbox: "none",
-      network: true,
-      sessions: false,
-    });
-    expect(new Set(Object.values(sources))).toEqual(new Set(["command line"]));
-  });
-
-  it("has all that is wrong with it reported, before any file is looked at", async () => {
-    const world = settingsWorld({ user: "{" });
-    const flags = { "max-turns": "many", tools: "read,", allow: [""] };
-    const error = await world.load({ flags }).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(UsageError);
-    expect(String(error).split("\n")).toEqual([
-      'UsageError: --tools is "read,", but must be names with commas between them, or "none".',
-      '--allow is [""], but must be a list of texts that are not empty.',
-      '--max-turns is "many", but must be a whole number above 0.',
-    ]);
-  });
-});
-
 describe("a project's settings", () => {
   it("are not used before they are trusted: one line says so", async () => {
     const world = settingsWorld({ project: { model: "theirs", modle: 1 } });
@@ -252,7 +204,7 @@ describe("a project's settings", () => {
 
   it("are used this once with --trust", async () => {
     const world = settingsWorld({ project: { model: "theirs" } });
-    expect((await world.load({ flags: { trust: true } })).settings.model).toBe("theirs");
+    expect((await world.load({ trustOnce: true })).settings.model).toBe("theirs");
     expect(world.warnings).toEqual([]);
     expect((await world.load()).settings).toEqual({});
   });
@@ -328,7 +280,7 @@ describe("a project's settings", () => {
 
   it("are the user's own where --config names them", async () => {
     const world = settingsWorld({ project: { mode: "full" } });
-    const { settings, files } = await world.load({ flags: { config: ".gyre/config.json" } });
+    const { settings, files } = await world.load({ userFile: world.projectFile });
     expect(settings).toEqual({ mode: "full" });
     expect([files.length, world.warnings]).toEqual([1, []]);
   });

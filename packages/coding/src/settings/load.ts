@@ -1,6 +1,6 @@
 import { join, relative, resolve, sep } from "node:path";
 import { applyToolChanges } from "../core/tool-lists.ts";
-import { CodingAgentError, UsageError } from "../core/errors.ts";
+import { CodingAgentError } from "../core/errors.ts";
 import { findProjectFile, type ProjectFile, readProjectFile, realPath } from "./project-file.ts";
 import { configFolder, type Draft, type FileSettings, readSmallFile, settingsIn } from "./file.ts";
 import { settingsError, type SettingsProblem, settingsWarning } from "./problem.ts";
@@ -25,31 +25,21 @@ export type SettingsSource =
   | "command line"
   | "program";
 
-/** The options of a command line, by name without dashes. */
-export interface Flags {
-  /** A file in place of the user's own. */
-  readonly config?: string;
-  /** The project's settings are used without being trusted. */
-  readonly trust?: boolean;
-  /** Options that set something: see `flag` of each setting. */
-  readonly [option: string]: string | boolean | readonly string[] | undefined;
-}
-
 export interface SettingsOptions {
   env: Environment;
-  /** The folder to work in, absolute: `--cwd` is followed already. */
+  /** The folder to work in, absolute. */
   cwd: string;
-  /** What paths on the command line and in variables are from. Default: `cwd`. */
+  /** What paths in variables are from. Default: `cwd`. */
   start?: string;
   /** The home folder of the user. */
   home: string;
-  /** Default: none. */
-  flags?: Flags;
-  /** What the program that has the agent says itself. */
-  given?: Settings;
+  /** What was asked for just now, by the command line or by the program that has the agent. */
+  given?: SettingsLayer;
+  /** A file in place of the user's own, absolute; `by` says where it is named. */
+  userFile?: { readonly path: string; readonly by: string };
   /** False: neither files nor variables are read. Default: true. */
   readsFiles?: boolean;
-  /** The project's settings are used without being trusted. Default: whether `--trust` is there. */
+  /** The project's settings are used without being trusted. Default: false. */
   trustOnce?: boolean;
   /** Warns of nothing that is left out for want of trust: the caller asks about that. */
   quietAboutTrust?: boolean;
@@ -92,9 +82,8 @@ export class SettingsError extends CodingAgentError {
 
 /**
  * Reads all that is set, wherever it is. `warn` gets a line at a time about keys that are
- * not known, and of a project's settings that are not used. Rejects with `UsageError` for
- * what is wrong with the command line, and with `SettingsError` for all that is wrong with
- * files and variables.
+ * not known, and of a project's settings that are not used. Rejects with `SettingsError` for
+ * all that is wrong with files and variables.
  */
 export async function loadSettings(
   options: SettingsOptions & { warn: (text: string) => void },
@@ -110,18 +99,13 @@ export async function loadSettings(
 }
 
 /**
- * As `loadSettings`, but gives what is wrong instead of rejecting with it. Rejects with
- * `UsageError`.
+ * As `loadSettings`, but gives what is wrong instead of rejecting with it.
  */
 export async function inspectSettings(
   options: SettingsOptions,
 ): Promise<LoadedSettings & { readonly problems: readonly SettingsProblem[] }> {
-  const commandLine = await flagSettings(options);
   const { given, readsFiles = true } = options;
-  const own: SettingsLayer[] = [
-    { source: "command line", settings: commandLine },
-    ...(given ? [{ source: "program", settings: given } as const] : []),
-  ];
+  const own = given ? [given] : [];
   if (!readsFiles) return { ...merged(own), layers: own, files: [], problems: [] };
   const user = await userSettings(options);
   const project = await projectSettings(options, user);
@@ -168,15 +152,16 @@ export interface ReadFile extends FileSettings {
 
 /** What the user's own file sets. */
 export async function userSettings(options: SettingsOptions): Promise<ReadFile> {
-  const { env, home, flags = {}, cwd, start = cwd } = options;
-  const named = flags.config ?? (env["GYRE_CONFIG"] || undefined);
-  const path =
-    named === undefined ? join(configFolder(env, home), "config.json") : resolve(start, named);
+  const { env, home, cwd, start = cwd } = options;
+  const variable = env["GYRE_CONFIG"];
+  const named =
+    options.userFile ??
+    (variable ? { path: resolve(start, variable), by: "GYRE_CONFIG" } : undefined);
+  const path = named?.path ?? join(configFolder(env, home), "config.json");
   const read = readSmallFile(path);
   const file = { of: "user file", path } as const;
   if (!read) {
-    const by = flags.config === undefined ? "GYRE_CONFIG" : "--config";
-    const problems = named === undefined ? [] : [settingsError(`${by}: there is no file ${path}.`)];
+    const problems = named ? [settingsError(`${named.by}: there is no file ${path}.`)] : [];
     return { file: { ...file, state: "missing" }, settings: {}, problems };
   }
   if ("problem" in read) {
@@ -195,8 +180,7 @@ async function projectSettings(
   options: SettingsOptions,
   user: ReadFile,
 ): Promise<ReadFile | undefined> {
-  const { cwd, env, home, flags = {}, quietAboutTrust } = options;
-  const { trustOnce = flags.trust ?? false } = options;
+  const { cwd, env, home, quietAboutTrust, trustOnce = false } = options;
   const project = findProjectFile(cwd, home);
   // A file that the command line names needs no trust.
   if (!project || realPath(project.path) === realPath(user.file.path)) return undefined;
@@ -330,28 +314,12 @@ async function variableSettings(options: SettingsOptions): Promise<FileSettings>
   return { settings, problems };
 }
 
-async function flagSettings(options: SettingsOptions): Promise<Settings> {
-  const settings: Draft = {};
-  const problems: string[] = [];
-  for (const key of SETTING_NAMES) {
-    const { flag, kind } = SETTINGS[key];
-    const value = flag === undefined ? undefined : options.flags?.[flag];
-    if (flag === undefined || value === undefined) continue;
-    const fits =
-      typeof value === "string"
-        ? takeText(settings, key, value, options)
-        : takeValue(settings, key, flag.startsWith("no-") ? !value : value);
-    if (!fits) problems.push(await mustBe(`--${flag}`, value, kind));
-  }
-  if (problems.length > 0) throw new UsageError(problems.join("\n"));
-  return settings;
-}
-
-function takeText<K extends SettingName>(
+/** Puts the value that a text stands for into the settings. False: it stands for none. */
+export function takeText<K extends SettingName>(
   settings: Draft,
   key: K,
   text: string,
-  { cwd, start = cwd, home }: SettingsOptions,
+  { cwd, start = cwd, home }: Pick<SettingsOptions, "cwd" | "start" | "home">,
 ): boolean {
   const { kind, from } = findSetting(key);
   const value = kind.read(text);
@@ -360,14 +328,8 @@ function takeText<K extends SettingName>(
   return true;
 }
 
-function takeValue<K extends SettingName>(settings: Draft, key: K, value: unknown): boolean {
-  const { kind } = findSetting(key);
-  if (!kind.is(value)) return false;
-  settings[key] = value;
-  return true;
-}
-
-async function mustBe(name: string, value: unknown, kind: Kind<unknown>): Promise<string> {
+/** What is wrong with a value, as a sentence. */
+export async function mustBe(name: string, value: unknown, kind: Kind<unknown>): Promise<string> {
   const { shownBriefly } = await import("./shown.ts");
   const allowed = typeof value === "string" ? (kind.allowedText ?? kind.allowed) : kind.allowed;
   return `${name} is ${shownBriefly(value)}, but must be ${allowed}.`;

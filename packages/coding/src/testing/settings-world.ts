@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findProjectFile } from "../settings/project-file.ts";
 import { readSmallFile } from "../settings/file.ts";
-import { type Flags, inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
+import { inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
+import type { Settings } from "../settings/settings.ts";
 import type { Environment } from "../core/environment.ts";
 import { computeFingerprint, trustFile, writeTrustFile } from "../settings/trust.ts";
 
@@ -25,7 +26,10 @@ export interface SettingsWorld {
 
 export interface LoadOptions {
   env?: Environment;
-  flags?: Flags;
+  /** As of a command line. */
+  given?: Settings;
+  userFile?: string;
+  trustOnce?: boolean;
   /** Default: the project. */
   cwd?: string;
   start?: string;
@@ -48,9 +52,18 @@ export function settingsWorld(files: { user?: unknown; project?: unknown } = {})
   const userFile = join(home, ".config", "gyre", "config.json");
   const projectFile = join(project, ".gyre", "config.json");
   const warnings: string[] = [];
-  const buildOptions = ({ env = {}, flags = {}, cwd = project, start }: LoadOptions) => ({
+  const buildOptions = ({
+    env = {},
+    given = {},
+    cwd = project,
+    start,
+    userFile,
+    ...rest
+  }: LoadOptions) => ({
+    ...rest,
     env,
-    flags,
+    given: { source: "command line", settings: given } as const,
+    ...(userFile !== undefined && { userFile: { path: userFile, by: "--config" } }),
     cwd,
     home,
     ...(start !== undefined && { start }),

@@ -22,6 +22,7 @@ import {
 } from "./checks.ts";
 import { checkExtensions } from "./extensions.ts";
 import { EXIT } from "../../core/exit-codes.ts";
+import { readFlags } from "../../core/flag-settings.ts";
 import type { Io } from "../../core/io.ts";
 import { openModels } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../core/options.ts";
@@ -65,13 +66,9 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
   const { env } = io;
   const cwd = resolve(io.cwd, values.cwd ?? ".");
   const at = { ...io, cwd };
-  const { files, layers, problems, settings } = await inspectSettings({
-    env,
-    cwd,
-    start: io.cwd,
-    home,
-    flags: values,
-  });
+  const { files, layers, problems, settings } = await inspectSettings(
+    await readFlags(values, { env, cwd, start: io.cwd, home }),
+  );
   const own = await ownServices(settings.models);
   const keys = createKeyStore({ env });
   const found = await findKeys(io, keys, own);

@@ -204,7 +204,7 @@ describe("settings that are read quietly", () => {
     const { home, project: cwd } = world;
     const { loadSettings } = await import("@gyre/coding/internal/settings/load");
     const options = { env: {}, cwd, home, quietAboutTrust: true, warn };
-    const { layers, settings } = await loadSettings({ ...options, flags: {} });
+    const { layers, settings } = await loadSettings(options);
     expect(settings).toEqual({});
     expect(mcpServers({ ...options, layers, trustOnce: false })).toEqual([]);
     expect(warnings).toEqual([]);

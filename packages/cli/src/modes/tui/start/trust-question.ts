@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { relative } from "node:path";
 import type { Values } from "../../../core/options.ts";
+import { readFlags } from "../../../core/flag-settings.ts";
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { findProjectFile, MCP_FILE, realPath } from "@gyre/coding/internal/settings/project-file";
 import type { TrustOffer } from "@gyre/coding/internal/settings/trust-offer";
@@ -62,13 +63,12 @@ export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
   const servers = findProjectFile(cwd, home, MCP_FILE);
   const nothing: TrustFinding = { trust: "nothing to trust", notes: [], offers: [] };
   if (!project && !servers) return nothing;
-  const options = {
+  const options = await readFlags(flags, {
     env,
     cwd,
     home,
-    flags,
     ...(place.start !== undefined && { start: place.start }),
-  };
+  });
   const found: TrustOffer[] = [];
   if (project) {
     const { userSettings } = await import("@gyre/coding/internal/settings/load");
