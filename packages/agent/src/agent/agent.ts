@@ -76,7 +76,8 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   readonly #options: AgentOptions;
   readonly #profile: Profile;
   readonly #queues: Queues;
-  readonly #listeners: Listeners;
+  /** Made for the first of them: many agents have none. */
+  #listeners: Listeners | undefined;
   /** What the events have made of the agent so far. */
   readonly #state: EventState;
   #lastState: AgentState | undefined;
@@ -112,11 +113,10 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     } = checkOptions(options);
     this.#options = own;
     this.#profile = new Profile(options);
-    this.#listeners = new Listeners(own);
     const { steeringMode, followUpMode, onQueueChange } = own;
     const steering = new MessageQueue("steering", steeringMode, queued);
-    const followUp = new MessageQueue("followUp", followUpMode, queued);
-    this.#queues = new Queues({ steering, followUp }, onQueueChange);
+    const followUps = new MessageQueue("followUp", followUpMode, queued);
+    this.#queues = new Queues(steering, followUps, onQueueChange);
     this.#state = new EventState(withTimestamps(messages, this.#now()));
     this.#state.compaction = compaction;
     this.#state.interrupted = interrupted;
@@ -270,6 +270,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
 
   /** Calls `listener` with each event, in order of subscription. Returns a function that unsubscribes. */
   subscribe(listener: AgentListener<AgentEventOf<Tool>>): () => void {
+    this.#listeners ??= new Listeners(this.#options);
     return this.#listeners.add((event) => listener(event as AgentEventOf<Tool>));
   }
 
@@ -379,7 +380,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
 
   /** Settles when no run goes on and the listeners of the last one are done. */
   waitForIdle(): Promise<void> {
-    if (this.#listeners.isCalling) {
+    if (this.#listeners?.isCalling) {
       throw new Error(
         "waitForIdle() inside a listener would wait for itself: the run waits for the listener.",
       );
@@ -594,7 +595,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
       // A run without any passes its calls on more directly.
       ...(middleware &&
         overrides.middleware && { middleware: [...middleware, ...overrides.middleware] }),
-      ...models.options,
+      ...(models.protocol && { protocol: models.protocol }),
       model: models.require(),
       fallbackModels: models.fallbackModels,
       thinkingLevel: profile.thinkingLevel,
@@ -645,7 +646,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     } else if (event.type === "agent_start") this.#breaks = 0;
     else if (event.type === "message_end") this.#profile.follow(event.message);
     watch?.(event);
-    return this.#listeners.notify(event);
+    return this.#listeners?.notify(event);
   }
 
   #assertIdle(what: string, hint = "Wait for it with waitForIdle()."): void {

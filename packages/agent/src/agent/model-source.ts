@@ -6,19 +6,19 @@ export class ModelSource {
   /** A name until it has been looked up. */
   model: Model | string | undefined;
   #fallbackModels: readonly (Model | string)[];
-  #protocol: ProtocolClient | undefined;
+  protocol: ProtocolClient | undefined;
   readonly #hasStreamFn: boolean;
 
   constructor({ model, fallbackModels = [], protocol, streamFn }: AgentOptions) {
     this.model = model;
     this.#fallbackModels = fallbackModels;
-    this.#protocol = protocol;
+    this.protocol = protocol;
     this.#hasStreamFn = streamFn !== undefined;
   }
 
   /** What an agent with the same models is made of; without `model`, which may be another's. */
   get options(): Pick<AgentOptions, "fallbackModels" | "protocol"> {
-    const protocol = this.#protocol;
+    const { protocol } = this;
     return { fallbackModels: this.#fallbackModels, ...(protocol && { protocol }) };
   }
 
@@ -39,8 +39,8 @@ export class ModelSource {
    */
   prepare(): Promise<void> | undefined {
     const { model } = this;
-    const hasClient = this.#hasStreamFn || this.#protocol !== undefined;
-    const isNamed = [model, ...this.#fallbackModels].some((one) => typeof one === "string");
+    const hasClient = this.#hasStreamFn || this.protocol !== undefined;
+    const isNamed = typeof model === "string" || !this.#fallbackModels.every(isModel);
     if (!model || (hasClient && !isNamed)) return undefined;
     return import("#model-access").then(async ({ access }) => {
       this.#fallbackModels = await Promise.all(
@@ -50,7 +50,7 @@ export class ModelSource {
         const found = await access.findModel(model);
         if (this.model === model) this.model = found;
       }
-      if (!hasClient) this.#protocol = await access.createClient();
+      if (!hasClient) this.protocol = await access.createClient();
     });
   }
 }

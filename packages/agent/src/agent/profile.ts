@@ -13,7 +13,7 @@ export class Profile {
   systemPrompt: string;
   tools: readonly AgentTool[];
   thinkingLevel: ThinkingLevel;
-  readonly #handoffs: Handoffs | undefined;
+  readonly handoffs: Handoffs | undefined;
 
   constructor(options: AgentOptions) {
     const { name = "main", handoffs } = options;
@@ -21,30 +21,30 @@ export class Profile {
     this.systemPrompt = options.instructions ?? "";
     this.tools = options.tools ?? [];
     this.thinkingLevel = options.thinkingLevel ?? "off";
-    this.#handoffs = handoffs && new Handoffs({ name }, handoffs);
+    this.handoffs = handoffs && new Handoffs({ name }, handoffs);
   }
 
   /** The name of the agent in charge, where there are several. */
   get activeAgent(): string | undefined {
-    return this.#handoffs?.active.name;
+    return this.handoffs?.active.name;
   }
 
   /** These tools, and those by which the agent in charge transfers the conversation. */
   withTransfers(tools: readonly AgentTool[]): readonly AgentTool[] {
-    return this.#handoffs ? [...tools, ...this.#handoffs.listTools()] : tools;
+    return this.handoffs ? [...tools, ...this.handoffs.listTools()] : tools;
   }
 
   /** Reads from a transcript which agent the conversation is with. */
   findInCharge(messages: readonly AgentMessage[]): void {
-    const handoffs = this.#handoffs;
-    if (handoffs) this.#putInCharge(handoffs, handoffs.find(messages));
+    const handoffs = this.handoffs;
+    if (handoffs) putInCharge(this, handoffs, handoffs.find(messages));
   }
 
   /** Lets a message of the transcript transfer the conversation. */
   follow(message: AgentMessage): void {
-    const handoffs = this.#handoffs;
+    const handoffs = this.handoffs;
     const next = handoffs?.read(message);
-    if (handoffs && next) this.#putInCharge(handoffs, next);
+    if (handoffs && next) putInCharge(this, handoffs, next);
   }
 
   asHandoff(options: Pick<Handoff, "name" | "description" | "to">): Handoff {
@@ -60,8 +60,8 @@ export class Profile {
 
   /** What a copy of the agent is made of, as it is now. */
   toOptions(): AgentOptions {
-    const handoffs = this.#handoffs;
-    if (handoffs) this.#keep(handoffs);
+    const handoffs = this.handoffs;
+    if (handoffs) keep(this, handoffs);
     return {
       ...this.models.options,
       ...(handoffs
@@ -69,27 +69,27 @@ export class Profile {
         : this.asHandoff({ name: "main" })),
     };
   }
+}
 
-  /** Remembers what the agent in charge is now, for when the conversation is transferred back. */
-  #keep({ active, first }: Handoffs): void {
-    const now = this.asHandoff(active);
-    if (active !== first) {
-      if (!active.model && now.model === first.model) delete now.model;
-      if (!active.thinkingLevel && now.thinkingLevel === first.thinkingLevel) {
-        delete now.thinkingLevel;
-      }
+/** Remembers what the agent in charge is now, for when the conversation is transferred back. */
+function keep(profile: Profile, { active, first }: Handoffs): void {
+  const now = profile.asHandoff(active);
+  if (active !== first) {
+    if (!active.model && now.model === first.model) delete now.model;
+    if (!active.thinkingLevel && now.thinkingLevel === first.thinkingLevel) {
+      delete now.thinkingLevel;
     }
-    Object.assign(active, now);
   }
+  Object.assign(active, now);
+}
 
-  #putInCharge(handoffs: Handoffs, next: Handoff): void {
-    if (next === handoffs.active) return;
-    const { first } = handoffs;
-    this.#keep(handoffs);
-    handoffs.active = next;
-    this.systemPrompt = next.instructions ?? "";
-    this.tools = next.tools ?? [];
-    this.models.model = next.model ?? first.model;
-    this.thinkingLevel = next.thinkingLevel ?? first.thinkingLevel ?? "off";
-  }
+function putInCharge(profile: Profile, handoffs: Handoffs, next: Handoff): void {
+  if (next === handoffs.active) return;
+  const { first } = handoffs;
+  keep(profile, handoffs);
+  handoffs.active = next;
+  profile.systemPrompt = next.instructions ?? "";
+  profile.tools = next.tools ?? [];
+  profile.models.model = next.model ?? first.model;
+  profile.thinkingLevel = next.thinkingLevel ?? first.thinkingLevel ?? "off";
 }

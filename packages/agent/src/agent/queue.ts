@@ -104,50 +104,53 @@ export class MessageQueue {
 
 /** The two queues of an agent, and the runs that wait for a steering message. */
 export class Queues {
-  readonly #byName: Readonly<Record<QueueName, MessageQueue>>;
+  readonly #steering: MessageQueue;
+  readonly #followUps: MessageQueue;
   readonly #onChange: ((change: QueueChange) => void) | undefined;
   /** Present while a run waits for a steering message. */
   #wakes: Set<() => void> | undefined;
 
   /** `onChange` is called when the application has changed a queue, not when a run has. */
   constructor(
-    byName: Readonly<Record<QueueName, MessageQueue>>,
+    steering: MessageQueue,
+    followUps: MessageQueue,
     onChange: ((change: QueueChange) => void) | undefined,
   ) {
-    this.#byName = byName;
+    this.#steering = steering;
+    this.#followUps = followUps;
     this.#onChange = onChange;
   }
 
   get(queue: QueueName): MessageQueue {
-    return this.#byName[queue];
+    return queue === "steering" ? this.#steering : this.#followUps;
   }
 
   get isEmpty(): boolean {
-    return this.get("steering").length === 0 && this.get("followUp").length === 0;
+    return this.#steering.length === 0 && this.#followUps.length === 0;
   }
 
   push(queue: QueueName, message: AgentMessage): string {
-    const id = this.#report(queue, this.get(queue).push(message));
+    const id = this.report(queue, this.get(queue).push(message));
     if (queue === "steering") for (const wake of [...(this.#wakes ?? [])]) wake();
     return id;
   }
 
   edit(queue: QueueName, id: string, message: AgentMessage): boolean {
-    return this.#report(queue, this.get(queue).edit(id, message));
+    return this.report(queue, this.get(queue).edit(id, message));
   }
 
   remove(queue: QueueName, id: string): AgentMessage | undefined {
-    return this.#report(queue, this.get(queue).remove(id), [id]);
+    return this.report(queue, this.get(queue).remove(id), [id]);
   }
 
   move(queue: QueueName, id: string, place: number): boolean {
-    return this.#report(queue, this.get(queue).move(id, place));
+    return this.report(queue, this.get(queue).move(id, place));
   }
 
   clear(queue: QueueName): void {
     const removed = this.get(queue).list();
     this.get(queue).clear();
-    this.#report(
+    this.report(
       queue,
       removed.length > 0,
       removed.map(({ id }) => id),
@@ -165,7 +168,7 @@ export class Queues {
   }
 
   /** Reports a change, if there was one. */
-  #report<T>(queue: QueueName, change: T, removed: readonly string[] = []): T {
+  report<T>(queue: QueueName, change: T, removed: readonly string[] = []): T {
     if (change) this.#onChange?.({ queue, messages: this.get(queue).list(), removed });
     return change;
   }
