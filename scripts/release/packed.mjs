@@ -188,20 +188,33 @@ async function program(folder) {
   };
 }
 
-/** The coding agent as a library, with what it needs of ours and of others. @param {string} folder */
-async function coding(folder) {
+/**
+ * A program of a package, with what that needs of ours and of others.
+ *
+ * @param {string} folder
+ * @param {readonly string[]} rooms
+ * @param {string} name of the program
+ */
+async function runConsumer(folder, rooms, name) {
   writeJson(join(folder, "package.json"), { name: "consumer", private: true, type: "module" });
-  const rooms = ["ai", "agent", "tools", "sessions", "coding"];
   const tarballs = [];
   for (const one of listPackages(root).filter(({ room }) => rooms.includes(room))) {
     tarballs.push((await pack(one, folder)).tarball);
   }
   await mustRun("npm", ["install", "--no-audit", "--no-fund", ...tarballs], { cwd: folder });
-  copyFileSync(join(consumer, "coding.mjs"), join(folder, "coding.mjs"));
+  copyFileSync(join(consumer, name), join(folder, name));
   const env = { PATH: process.env["PATH"], HOME: folder };
-  const { code, output } = await run(process.execPath, ["coding.mjs"], { cwd: folder, env });
+  const { code, output } = await run(process.execPath, [name], { cwd: folder, env });
   return code === 0 ? { problems: [], figures: [output.trim()] } : { problems: [output] };
 }
+
+/** The coding agent as a library. @param {string} folder */
+const coding = (folder) =>
+  runConsumer(folder, ["ai", "agent", "tools", "sessions", "coding"], "coding.mjs");
+
+/** Durable runs in a file, with the driver that is installed along. @param {string} folder */
+const durable = (folder) =>
+  runConsumer(folder, ["ai", "agent", "sessions", "durable"], "durable.mjs");
 
 /**
  * @param {string} file
@@ -216,6 +229,7 @@ const ok = await inTemporaryFolder((folder) =>
     [
       { name: "program", check: () => inTemporaryFolder(program) },
       { name: "coding", check: () => inTemporaryFolder(coding) },
+      { name: "durable", check: () => inTemporaryFolder(durable) },
       { name: "install", check: () => install(folder) },
       { name: "run", check: () => walk(folder) },
       { name: "nodenext", check: () => compile(folder, "nodenext") },

@@ -38,7 +38,7 @@ describe.runIf(findPostgres() !== undefined)("a run on Postgres", () => {
     for await (const { seq, event } of run.watch({ deltas: false })) {
       seen.push(`${seq} ${event.type}`);
     }
-    expect(seen.at(-1)).toBe("8 agent_end");
+    expect(seen.at(-1)).toBe("9 agent_end");
     const result = await run.result();
     expect(result.text).toBe("Done.");
     expect(await run.info()).toMatchObject({

@@ -705,8 +705,12 @@ export class PostgresStore implements Store {
         ended_at = ${NOW} where id = $1`,
       ...[run, stop, error ?? null, answer ?? null, seq],
     );
-    // What nothing can deliver any more does not wait.
-    await db.run("update gyre_inbox set taken = 0 where run = $1 and taken is null", run);
+    // Messages wait: the run may be retried.
+    await db.run(
+      `update gyre_inbox set taken = 0 where run = $1 and taken is null
+        and kind in ('decision', 'abort')`,
+      run,
+    );
     const items: NewItem[] = report ? [{ kind: "decision", ...report }] : [];
     if (abortsChildren) {
       const children = await db.all<{ id: string }>(

@@ -80,12 +80,13 @@ export class RunHandle implements Run {
   }
 
   async retry(): Promise<void> {
-    const outcome = await this.#runs.store.retry(this.id);
+    const { stop } = await this.#read();
+    const outcome = stop === "done" ? "open" : await this.#runs.store.retry(this.id);
     if (outcome === "not found") throw notFound(this.id);
     if (outcome === "ready") return;
     throw new DurableError(
       "invalid",
-      `Run "${this.id}" has nothing to retry: it is not over, or its session has another open run.`,
+      `Run "${this.id}" has nothing to retry: it is done or goes on, or its session has another open run.`,
     );
   }
 

@@ -648,8 +648,12 @@ export class SqliteStore implements Store {
         where id = ?`,
       ...[stop, error ?? null, answer ?? null, seq, now, run],
     );
-    // What nothing can deliver any more does not wait.
-    db.run("update gyre_inbox set taken = 0 where run = ? and taken is null", run);
+    // Messages wait: the run may be retried.
+    db.run(
+      `update gyre_inbox set taken = 0 where run = ? and taken is null
+        and kind in ('decision', 'abort')`,
+      run,
+    );
     const send = (item: NewItem): void => {
       const { outcome, session } = this.#send(item);
       if (outcome === "sent" && session !== undefined) woken.add(session);

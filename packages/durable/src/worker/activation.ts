@@ -52,7 +52,9 @@ export class Activation {
       this.#runs.report(error, `run of the session "${this.claim.session}"`);
       return this.#giveBack();
     } finally {
-      await this.#work?.close();
+      await this.#work
+        ?.close()
+        .catch((error: unknown) => this.#runs.report(error, `close of "${this.claim.agent}"`));
     }
   }
 
@@ -175,6 +177,7 @@ export class Activation {
   ): Promise<ActivationOutcome | undefined> {
     const { pending } = work.agent.state;
     if (end && work.wasDrained(end)) {
+      this.#log.resume();
       await this.#log.finish({ status: "ready" });
       return "released";
     }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentTool } from "@gyre/agent";
-import { callAll, stall } from "@gyre/ai/testing";
+import { callAll, fail, type ScriptStep, stall } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Change, Claim, Fence, Store } from "../contract/store.ts";
 import { DurableError } from "../contract/errors.ts";
@@ -600,12 +600,19 @@ describe("limits and order", () => {
     await started;
     await first.stop();
     expect(first.stats).toMatchObject({ lost: 0, parked: 1 });
+    const ends: string[] = [];
+    const watching = (async () => {
+      for await (const { event } of run.watch())
+        if (event.type === "agent_end") ends.push(event.stop);
+    })();
     await withWorker(url, { agents: [agent] }, async () => {
       const { messages, text } = await run.result();
       expect(text).toBe("Done.");
       expect(effects).toEqual(["a", "b"]);
       const results = messages.filter(({ role }) => role === "toolResult");
       expect(results).toMatchObject([{ outcome: "ok" }, { outcome: "ok" }]);
+      await watching;
+      expect(ends).toEqual(["done"]);
     });
     await runs.close();
   });
@@ -721,6 +728,29 @@ describe("watching and sessions", () => {
     await run.retry();
     expect((await run.result()).text).toBe("Done.");
     await worker.stop();
+    await runs.close();
+  });
+
+  it("D16 a message that a failed run did not get waits for its retry", async () => {
+    let isBroken = true;
+    const fails: ScriptStep = () =>
+      isBroken ? fail("no service", { kind: "bad_request" }) : "One.";
+    const agent = scriptedAgent([fails, "Two."]);
+    const url = newUrl();
+    const runs = await openRuns(url);
+    const run = await runs.start("Go.", { agent: "office" });
+    await run.followUp("Further.", { key: "further" });
+    await withWorker(url, { agents: [agent] }, async () => {
+      expect((await run.result()).stop).toBe("error");
+      isBroken = false;
+      await run.retry();
+      const { messages } = await run.result();
+      const prompts = messages.flatMap((message) =>
+        message.role === "user" ? [message.content] : [],
+      );
+      expect(prompts).toEqual(["Go.", "Further."]);
+      await expect(run.retry()).rejects.toThrow("has nothing to retry");
+    });
     await runs.close();
   });
 
