@@ -23,13 +23,14 @@ export class Activation {
   readonly #definition: DurableAgent;
   readonly #lost = new AbortController();
   readonly #log: RunLog;
-  #seen = 0;
   /** The inbox is not looked at while the session is parked: what comes wakes it. */
   #isParking = true;
   #isLooking = false;
   #shouldLook = false;
   #isDraining = false;
   #work: Work | undefined;
+  /** The newest inbox that was read. */
+  #inbox: Inbox = { wakes: 0, items: [] };
 
   constructor(runs: Runs, claim: Claim, definition: DurableAgent) {
     this.claim = claim;
@@ -40,7 +41,7 @@ export class Activation {
 
   /** The wakes of the newest inbox that was read. */
   get seen(): number {
-    return this.#seen;
+    return this.#inbox.wakes;
   }
 
   /** Works until the session is parked. Never rejects. */
@@ -83,28 +84,28 @@ export class Activation {
   async #look(): Promise<void> {
     while (this.#shouldLook) {
       this.#shouldLook = false;
-      const inbox = await this.#readInbox();
+      const inbox = await this.#runs.store.readInbox(this.claim.session);
       if (this.#isParking) return;
-      this.#seen = inbox.wakes;
+      this.#inbox = inbox;
       this.#work?.accept(inbox.items);
     }
   }
 
-  #readInbox(): Promise<Inbox> {
-    return this.#runs.store.readInbox(this.claim.session);
+  async #readInbox(): Promise<Inbox> {
+    this.#inbox = await this.#runs.store.readInbox(this.claim.session);
+    return this.#inbox;
   }
 
   async #run(): Promise<ActivationOutcome> {
     const { store } = this.#runs;
     const { claim } = this;
     const infos = await this.#log.load();
-    const first = await this.#readInbox();
-    this.#seen = first.wakes;
-    const prompt = first.items.find(({ kind }) => kind === "prompt");
+    const { items } = await this.#readInbox();
+    const prompt = items.find(({ kind, dueInMs }) => kind === "prompt" && dueInMs <= 0);
     const id = claim.run ?? prompt?.run;
     const row = id === undefined ? undefined : await store.readRun(id);
     if (!row) {
-      const outcome = await this.#log.finish({ seen: this.#seen, status: "idle" });
+      const outcome = await this.#log.finish({ seen: this.seen, ...planNext(items) });
       return outcome === "woken" ? this.#giveBack() : "parked";
     }
     const session = openEntryLog({
@@ -123,15 +124,20 @@ export class Activation {
     const work = await this.#open(session, row);
     if (typeof work === "string") return this.#fail(row, work);
     this.#work = work;
-    for (let inbox: Inbox = first; ; inbox = await this.#readInbox()) {
-      this.#seen = inbox.wakes;
-      work.accept(inbox.items);
+    for (; ; await this.#readInbox()) {
+      work.accept(this.#inbox.items);
       this.#isParking = false;
       const end = await work.proceed(() => this.#isDraining);
       // From here on nothing is accepted, so that what comes wakes the session.
       this.#isParking = true;
-      if (work.hasMore(end) && !this.#isDraining) continue;
-      const outcome = await this.#park(work, row, end, inbox);
+      const isLeft = work.hasMore(end) || (!end && work.isLeft());
+      if (isLeft && !this.#isDraining && !work.needsReopening) continue;
+      if (isLeft || work.needsReopening || (end && work.wasDrained(end))) {
+        this.#log.resume();
+        await this.#log.finish({ status: "ready" });
+        return "released";
+      }
+      const outcome = await this.#park(work, row, end);
       if (outcome) return outcome;
     }
   }
@@ -173,20 +179,15 @@ export class Activation {
     work: Work,
     row: RunRow,
     end: AgentEndEvent | undefined,
-    { items }: Inbox,
   ): Promise<ActivationOutcome | undefined> {
     const { pending } = work.agent.state;
-    if (end && work.wasDrained(end)) {
-      this.#log.resume();
-      await this.#log.finish({ status: "ready" });
-      return "released";
-    }
+    const { items } = this.#inbox;
     if (pending.length > 0 && (!end || end.stop === "suspended")) {
       const dues = items.flatMap(({ run, dueInMs }) =>
         run === row.id && dueInMs > 0 ? dueInMs : [],
       );
       const finish: Finish = {
-        seen: this.#seen,
+        seen: this.seen,
         status: "waiting",
         pending: JSON.stringify(pending.map(toWaitingCall)),
         ...planWaits(row, pending, readDepth(row)),
@@ -197,24 +198,22 @@ export class Activation {
     }
     const last = end ?? work.inferEnd();
     const answer = await work.readAnswer(last);
-    const outcome = await this.#end(row, last, items, !work.hasWrittenEnd, answer);
+    const outcome = await this.#end(row, last, !work.hasWrittenEnd, answer);
     return outcome === "woken" ? undefined : "ended";
   }
 
   #end(
     row: RunRow,
     end: AgentEndEvent,
-    items: readonly InboxItem[],
     writesEnd: boolean,
     answer?: string,
   ): Promise<"done" | "woken"> {
     const report = planReport(row, end);
     const error = end.errorMessage ?? end.finalMessage?.errorMessage;
-    const hasNext = items.some(({ kind, run }) => kind === "prompt" && run !== row.id);
     return this.#log.finish(
       {
-        seen: this.#seen,
-        status: hasNext ? "ready" : "idle",
+        seen: this.seen,
+        ...planNext(this.#inbox.items, row.id),
         end: {
           ...{ run: row.id, stop: end.stop, abortsChildren: true },
           ...(error !== undefined && { error }),
@@ -229,26 +228,35 @@ export class Activation {
   /** Ends a run that cannot be worked on. `retry()` tries again. */
   async #fail(row: RunRow, errorText: string): Promise<ActivationOutcome> {
     for (;;) {
-      const { wakes, items } = await this.#readInbox();
-      this.#seen = wakes;
+      await this.#readInbox();
       const end: AgentEndEvent = {
         ...{ type: "agent_end", messages: [], stop: "error", errorMessage: errorText },
         ...{ turns: row.turns, usage: JSON.parse(row.usage), undelivered: [], pending: [] },
       };
-      if ((await this.#end(row, end, items, true)) === "done") return "ended";
+      if ((await this.#end(row, end, true)) === "done") return "ended";
     }
   }
 
   /** Leaves the session to any worker. */
   async #giveBack(): Promise<ActivationOutcome> {
-    try {
-      await this.#log.finish({ status: "ready", readyInMs: RETRY_MS });
-      return "released";
-    } catch {
-      // The claim ends with the worker's lease.
-      return "lost";
-    }
+    const report = (error: unknown): void =>
+      this.#runs.report(error, `run of the session "${this.claim.session}"`);
+    const isReleased = await this.#log.release({ status: "ready", readyInMs: RETRY_MS }, report);
+    return isReleased ? "released" : "lost";
   }
+}
+
+/** What a session does after a run: the next one may wait for its time. */
+function planNext(
+  items: readonly InboxItem[],
+  ended?: string,
+): Pick<Finish, "status" | "readyInMs"> {
+  const dues = items.flatMap(({ kind, run, dueInMs }) =>
+    kind === "prompt" && run !== ended ? [dueInMs] : [],
+  );
+  if (dues.length === 0) return { status: "idle" };
+  const readyInMs = Math.min(...dues);
+  return { status: "ready", ...(readyInMs > 0 && { readyInMs }) };
 }
 
 function isFenced(error: unknown): boolean {

@@ -31,6 +31,8 @@ export class RunLog implements EntryLog {
   readonly #signal: AbortSignal;
   #seq: number;
   #leaf: number | null;
+  /** The leaf of what is stored. */
+  #storedLeaf: number | null;
   #held: EntryRow[] = [];
   #taken: number[] = [];
   #opens: Change["opens"];
@@ -49,6 +51,7 @@ export class RunLog implements EntryLog {
     this.#signal = signal;
     this.#seq = claim.seq;
     this.#leaf = claim.leaf;
+    this.#storedLeaf = claim.leaf;
   }
 
   /** The last entry that is stored. */
@@ -166,6 +169,28 @@ export class RunLog implements EntryLog {
     return "done";
   }
 
+  /**
+   * Releases the claim after a failure: what was not stored is not part of the run. It is tried
+   * until it is done, as the claim of a worker that lives has no other end. False: it was lost.
+   */
+  async release(finish: Finish, report: (error: unknown) => void): Promise<boolean> {
+    clearTimeout(this.#timer);
+    await this.#draining?.catch(() => {});
+    const change: Change = { seq: this.#seq, entries: [], leaf: this.#storedLeaf };
+    this.#failure ??= new FencedError(this.#claim.session);
+    for (;;) {
+      try {
+        const commit = (): Promise<string> => this.#store.finish(this.#claim, change, finish);
+        return (await this.#insist(commit)) === "done";
+      } catch (error) {
+        const isOver = error instanceof DurableError && ["fenced", "closed"].includes(error.code);
+        if (isOver) return false;
+        report(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, MAX_PAUSE_MS));
+    }
+  }
+
   async #drain(): Promise<void> {
     for (;;) {
       while (this.#delivery) await this.#delivery;
@@ -181,6 +206,7 @@ export class RunLog implements EntryLog {
       }
       if (outcome === "fenced") throw this.#fail(new FencedError(this.#claim.session));
       this.#seq = change.seq + change.entries.length;
+      this.#storedLeaf = change.leaf;
     }
   }
 

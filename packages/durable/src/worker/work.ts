@@ -4,6 +4,7 @@ import {
   type AgentEvent,
   type AgentMessage,
   type AgentToolResult,
+  ANSWER_TOOL,
   type ContinueOptions,
   type Decision,
   DEFAULT_MAX_TURNS,
@@ -11,7 +12,15 @@ import {
   listCalls,
   type Middleware,
 } from "@gyre/agent";
-import { addUsage, type AnySchema, errorMessage, totalTokens, type Usage } from "@gyre/ai";
+import {
+  addUsage,
+  type AnySchema,
+  errorMessage,
+  textOf,
+  totalTokens,
+  type Usage,
+  validateToolArguments,
+} from "@gyre/ai";
 import {
   createJournal,
   type Journal,
@@ -51,6 +60,8 @@ export class Work {
   readonly close: () => Promise<void>;
   /** The end of the agent's run is among the entries. */
   hasWrittenEnd = false;
+  /** Another activation has to answer the calls that are open. */
+  needsReopening = false;
   readonly #parts: WorkParts;
   readonly #journal: Journal;
   readonly #limits: Limits;
@@ -66,6 +77,8 @@ export class Work {
   #replies: AgentMessage[] = [];
   #abortion: { reason?: string } | undefined;
   #isEnded = false;
+  /** A limit was used up when the activation began. */
+  readonly #isLastTurn: boolean;
   #turns: number;
   #usage: Usage;
   #activeMs: number;
@@ -81,6 +94,7 @@ export class Work {
     this.#activeMs = row.activeMs;
     this.#limits = { ...options.limits, ...(row.limits !== undefined && JSON.parse(row.limits)) };
     this.#output = row.output === undefined ? undefined : JSON.parse(row.output);
+    this.#isLastTurn = !this.#readLeft();
     const isFirst = row.activations <= 1;
     const { systemPrompt } = context.settings;
     const { terminated } = context.interrupted ?? {};
@@ -101,7 +115,12 @@ export class Work {
       ...(context.compaction && { compaction: context.compaction }),
       unfinished: context.unfinished,
       // Turns and usage of the run so far are in its row; see `#readLeft`.
-      ...(terminated && { interrupted: { turns: 0, usage: {}, durationMs: 0, terminated } }),
+      ...((terminated || this.#isLastTurn) && {
+        interrupted: {
+          ...{ turns: this.#isLastTurn ? 1 : 0, usage: {}, durationMs: 0 },
+          ...(terminated && { terminated }),
+        },
+      }),
       sessionId: claim.session,
       sink: (event) => this.#take(event),
       middleware: [...middleware, this.#journal.middleware, beforeEffects],
@@ -119,8 +138,8 @@ export class Work {
       const { id, run, kind, data, dueInMs } = item;
       if (run !== this.#parts.row.id || dueInMs > 0 || this.#accepted.has(id)) continue;
       if (kind === "abort") {
+        // It stays in the inbox until the run has ended: the next worker has to see it, too.
         this.#abortion = JSON.parse(data);
-        this.#parts.log.take(id);
         this.agent.abort();
       } else if (kind === "decision") {
         Object.assign(this.#decisions, JSON.parse(data));
@@ -178,8 +197,10 @@ export class Work {
   async #proceedDecided(decisions: Readonly<Record<string, Decision>>): Promise<AgentEndEvent> {
     const { log } = this.#parts;
     for (const message of this.#replies.splice(0)) this.agent.steer(message);
+    // What arrives from here on is not among these decisions.
+    const items = this.#decisionItems.splice(0);
     await this.#journal.decide(decisions);
-    log.take(...this.#decisionItems.splice(0));
+    log.take(...items);
     this.#count();
     await log.flush();
     return this.#ask((options) => this.agent.continue({ ...options, decisions }));
@@ -201,7 +222,7 @@ export class Work {
     run: (options: ContinueOptions & { output: AnySchema }) => Promise<AgentEndEvent>,
   ): Promise<AgentEndEvent> {
     this.#startedAt = performance.now();
-    const limits = this.#readLeft();
+    const limits = this.#readLeft() ?? this.#planLastCalls();
     if (!limits) return { ...this.inferEnd(), stop: "limit" };
     const output = this.#output;
     const running = run({ limits, ...(output && { output }) } as ContinueOptions & {
@@ -217,6 +238,37 @@ export class Work {
     this.#isEnded = true;
     this.#count();
     return end;
+  }
+
+  /**
+   * Where a limit is used up, calls of the last turn are answered all the same, and no model is
+   * asked: the agent counts that turn against a limit of one.
+   */
+  #planLastCalls(): Limits | undefined {
+    if (!this.#hasOpenCalls()) return undefined;
+    this.needsReopening = !this.#isLastTurn;
+    return this.#isLastTurn ? { maxTurns: 1 } : undefined;
+  }
+
+  #hasOpenCalls(): boolean {
+    const { messages, pending } = this.agent.state;
+    if (pending.length > 0) return true;
+    const at = messages.findLastIndex(({ role }) => role === "assistant");
+    const last = messages[at];
+    if (last?.role !== "assistant") return false;
+    const results = messages.slice(at + 1);
+    return (
+      results.every(({ role }) => role === "toolResult") && listCalls(last).length > results.length
+    );
+  }
+
+  /** Whether there is something to do that `proceed` has not done, as the worker stops. */
+  isLeft(): boolean {
+    const { pending } = this.agent.state;
+    if (pending.length === 0) return !this.#isOver() || this.agent.hasQueuedMessages();
+    return (
+      this.#replies.length > 0 || pending.some(({ toolCall }) => toolCall.id in this.#decisions)
+    );
   }
 
   /** What is left of the limits of the whole run; nothing where one is used up. */
@@ -273,13 +325,25 @@ export class Work {
 
   /** The checked answer of a run with an output schema, as JSON. */
   async readAnswer(end: AgentEndEvent): Promise<string | undefined> {
-    if (!this.#output || end.stop !== "done" || !("output" in end)) return undefined;
+    if (!this.#output || (end.stop !== "done" && end.stop !== "terminated")) return undefined;
     try {
+      if (!("output" in end)) return await this.#readStoredAnswer(this.#output);
       return JSON.stringify(end.output);
     } catch (error) {
       end.errorMessage = errorMessage(error);
       return undefined;
     }
+  }
+
+  /** The answer of a run whose worker died behind it. */
+  async #readStoredAnswer(parameters: AnySchema): Promise<string | undefined> {
+    const last = this.agent.state.messages.findLast(({ role }) => role === "assistant");
+    if (last?.role !== "assistant") return undefined;
+    const call = listCalls(last).find(({ name }) => name === ANSWER_TOOL);
+    const given: unknown = call ? call.arguments : JSON.parse(textOf(last));
+    const checked = await validateToolArguments({ name: ANSWER_TOOL, parameters }, given);
+    if (checked.ok) return JSON.stringify(checked.value);
+    throw new Error(checked.error);
   }
 
   /** Whether the model has given its answer, and nothing is left to do. */

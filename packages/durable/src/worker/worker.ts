@@ -4,6 +4,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { AgentVersion, Claim, Store } from "../contract/store.ts";
 import { Activation, type ActivationOutcome } from "./activation.ts";
+import { RunLog } from "./run-log.ts";
 
 export interface WorkerOptions {
   /** The agents whose runs it works on. */
@@ -76,6 +77,7 @@ export class Worker {
   #sweeping: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #shouldLook = false;
+  readonly #stopped = new AbortController();
 
   constructor(runs: Runs, options: WorkerOptions) {
     this.#runs = runs;
@@ -133,6 +135,7 @@ export class Worker {
     this.#state = "stopped";
     for (const timer of this.#timers) clearInterval(timer);
     this.#unlisten();
+    this.#stopped.abort();
     for (const activation of this.#activations.values()) activation.lose();
     await Promise.all([this.#beating, this.#sweeping, this.#looking]);
     await this.#store.unregister(this.#id);
@@ -287,15 +290,13 @@ export class Worker {
 
   /** Leaves a run to a worker of another version. */
   async #refuse(claim: Claim): Promise<void> {
-    const { agent, version, seq, leaf } = claim;
+    const { agent, version } = claim;
     const versions = this.#refused.get(agent) ?? new Set();
     this.#refused.set(agent, versions.add(version));
-    try {
-      await this.#store.finish(claim, { seq, leaf, entries: [] }, { status: "ready" });
-      await this.#register();
-    } catch (error) {
-      this.#report(error, "claim");
-    }
+    const report = (error: unknown): void => this.#report(error, "claim");
+    const log = new RunLog(this.#store, claim, this.#stopped.signal);
+    await log.release({ status: "ready" }, report);
+    await this.#register().catch(report);
   }
 
   /** Looks which of its sessions were woken. */

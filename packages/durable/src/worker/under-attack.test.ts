@@ -1,0 +1,361 @@
+import { callAll } from "@gyre/ai/testing";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { DurableError } from "../contract/errors.ts";
+import type { Store } from "../contract/store.ts";
+import type { Run } from "../contract/types.ts";
+import { openStore } from "../runs/open.ts";
+import { Runs } from "../runs/runs.ts";
+import { effectTool, scriptedAgent, temporaryUrls, withWorker, wrapStore } from "./harness.ts";
+import { Worker } from "./worker.ts";
+
+const newUrl = temporaryUrls("attacks", afterAll);
+const payA = callAll([["pay", { to: "a" }]]);
+const pay = effectTool("pay", (to) => `paid ${to}`);
+
+interface Gate {
+  readonly opened: Promise<void>;
+  open(): void;
+}
+
+function makeGate(): Gate {
+  let open: () => void = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+async function untilStatus(run: Run, status: string): Promise<void> {
+  await vi.waitFor(async () => expect((await run.info()).status).toBe(status), {
+    timeout: 10_000,
+    interval: 5,
+  });
+}
+
+describe("a session with more than one run", () => {
+  it("D17 a prompt that comes while a tool runs is worked on after it", async () => {
+    const gate = makeGate();
+    const begun = makeGate();
+    const slow = effectTool("pay", async () => {
+      begun.open();
+      await gate.opened;
+      return "paid";
+    });
+    const looks = vi.fn<() => void>();
+    const agent = scriptedAgent([payA, "First.", "Second."], { tools: [slow] });
+    const store = wrapStore(await openStore(newUrl()), (name, call) => {
+      if (name === "readInbox") looks();
+      return call();
+    });
+    const runs = new Runs(store);
+    const worker = new Worker(runs, { agents: [agent] });
+    await worker.start();
+    const first = await runs.start("One.", { agent: "office", id: "r1", session: "s" });
+    await begun.opened;
+    looks.mockClear();
+    const second = await first.prompt("Two.", { key: "r2" });
+    // The worker has seen it, and does not look again at the end.
+    await vi.waitFor(() => expect(looks).toHaveBeenCalled());
+    gate.open();
+    expect((await first.result()).text).toBe("First.");
+    expect((await second.result()).text).toBe("Second.");
+    await worker.stop();
+    await runs.close();
+  });
+});
+
+describe("a worker that stops", () => {
+  it("D27 while it opens an agent: the run is left to others", async () => {
+    const gate = makeGate();
+    const begun = makeGate();
+    const url = newUrl();
+    const quick = scriptedAgent(["Done."]);
+    const slow = {
+      ...quick,
+      open: async (run: Parameters<typeof quick.open>[0]) => {
+        begun.open();
+        await gate.opened;
+        return quick.open(run);
+      },
+    };
+    const runs = new Runs(await openStore(url));
+    const worker = new Worker(runs, { agents: [slow] });
+    await worker.start();
+    const run = await runs.start("Go.", { agent: "office", id: "r" });
+    await begun.opened;
+    const stopped = worker.stop();
+    gate.open();
+    await stopped;
+    expect(await run.info()).toMatchObject({ status: "ready", turns: 0 });
+    await withWorker(url, { agents: [quick] }, async () => {
+      expect((await run.result()).text).toBe("Done.");
+    });
+    await runs.close();
+  });
+
+  it("D16, D27 while a decision arrives: the decision is not lost", async () => {
+    const gate = makeGate();
+    const url = newUrl();
+    const signing = effectTool("pay", () => "paid", { needsApproval: true });
+    const quick = scriptedAgent([payA, "Done."], { tools: [signing] });
+    let isSlow = false;
+    const begun = makeGate();
+    const slow = {
+      ...quick,
+      open: async (run: Parameters<typeof quick.open>[0]) => {
+        if (isSlow) {
+          begun.open();
+          await gate.opened;
+        }
+        return quick.open(run);
+      },
+    };
+    const runs = new Runs(await openStore(url));
+    const worker = new Worker(runs, { agents: [slow] });
+    await worker.start();
+    const run = await runs.start("Go.", { agent: "office", id: "r" });
+    await untilStatus(run, "waiting");
+    isSlow = true;
+    const [waiting] = (await run.info()).pending;
+    await run.decide({ [waiting?.toolCall.id ?? ""]: { type: "approve" } });
+    await begun.opened;
+    const stopped = worker.stop();
+    gate.open();
+    await stopped;
+    await withWorker(url, { agents: [quick] }, async () => {
+      expect((await run.result()).text).toBe("Done.");
+    });
+    await runs.close();
+  });
+});
+
+/** A worker whose store fails from a moment on: as if its process had died then. */
+async function withMortal(
+  url: string,
+  options: ConstructorParameters<typeof Worker>[1],
+  act: (runs: Runs, die: () => void, worker: Worker) => Promise<void>,
+  onCall: (name: keyof Store, die: () => void) => void = () => {},
+): Promise<void> {
+  let isDead = false;
+  const die = (): void => {
+    isDead = true;
+  };
+  const real = await openStore(url);
+  const store = wrapStore(real, async (name, call) => {
+    onCall(name, die);
+    if (isDead) return new Promise(() => {});
+    return call();
+  });
+  const worker = new Worker(new Runs(store), options);
+  await worker.start();
+  const runs = new Runs(real);
+  await act(runs, die, worker);
+  await real.unregister(worker.id);
+}
+
+describe("a worker that dies", () => {
+  it("D20 with an abort that it has read: no further model call", async () => {
+    const url = newUrl();
+    const gate = makeGate();
+    const begun = makeGate();
+    const slow = effectTool("pay", async () => {
+      begun.open();
+      await gate.opened;
+      return "paid";
+    });
+    const agent = scriptedAgent([payA, "Done."], { tools: [slow] });
+    let hasAborted = false;
+    await withMortal(
+      url,
+      { agents: [agent] },
+      async (runs, die, worker) => {
+        const run = await runs.start("Go.", { agent: "office", id: "r" });
+        await begun.opened;
+        await run.abort();
+        hasAborted = true;
+        gate.open();
+        await vi.waitFor(() => expect(worker.stats.live).toBe(1));
+        await vi.waitFor(async () => {
+          const rows = await runs.store.readEntriesAfter("r", 0, 100);
+          expect(rows.some(({ type }) => type === "result")).toBe(true);
+        });
+        die();
+      },
+      (name, die) => {
+        if (hasAborted && name === "finish") die();
+      },
+    );
+    const onRequest = vi.fn<() => void>();
+    const next = scriptedAgent([payA, "Done."], { tools: [pay], onRequest });
+    await withWorker(url, { agents: [next] }, async (runs) => {
+      expect((await runs.get("r").result()).stop).toBe("aborted");
+      expect(onRequest).not.toHaveBeenCalled();
+    });
+  });
+
+  it("D4, D22 in the last turn that a run may have: its calls have results all the same", async () => {
+    const url = newUrl();
+    const begun = makeGate();
+    const slow = effectTool("pay", async () => {
+      begun.open();
+      await new Promise(() => {});
+      return "never";
+    });
+    const limits = { maxTurns: 1 };
+    await withMortal(
+      url,
+      { agents: [scriptedAgent([payA], { tools: [slow] })] },
+      async (runs, die) => {
+        await runs.start("Go.", { agent: "office", id: "r", limits });
+        await begun.opened;
+        die();
+      },
+    );
+    const onRequest = vi.fn<() => void>();
+    const next = scriptedAgent([payA, "Done."], { tools: [pay], onRequest });
+    await withWorker(url, { agents: [next] }, async (runs) => {
+      const { stop, messages } = await runs.get("r").result();
+      expect(stop).toBe("limit");
+      expect(onRequest).not.toHaveBeenCalled();
+      expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "toolResult"]);
+    });
+  });
+
+  it("D22 a decision of the last turn that a run may have still counts", async () => {
+    const effects: string[] = [];
+    const signing = effectTool(
+      "pay",
+      (to) => {
+        effects.push(to);
+        return "paid";
+      },
+      { needsApproval: true },
+    );
+    const agent = scriptedAgent([payA, "Done."], { tools: [signing] });
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const run = await runs.start("Go.", { agent: "office", id: "r", limits: { maxTurns: 1 } });
+      await untilStatus(run, "waiting");
+      const [waiting] = (await run.info()).pending;
+      await run.decide({ [waiting?.toolCall.id ?? ""]: { type: "approve" } });
+      const { stop, messages } = await run.result();
+      expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "toolResult"]);
+      expect(stop).toBe("limit");
+      expect(effects).toEqual(["a"]);
+    });
+  });
+
+  it("after the last answer of a run with an output schema: the output is there", async () => {
+    const url = newUrl();
+    const output = {
+      type: "object",
+      properties: { price: { type: "number" } },
+      required: ["price"],
+    } as const;
+    const agent = scriptedAgent(['{"price": 3}']);
+    const never = scriptedAgent(['{"price": 3}'], {
+      shouldStopAfterTurn: () => new Promise(() => {}),
+    });
+    await withMortal(url, { agents: [never] }, async (runs, die) => {
+      await runs.start("Go.", { agent: "office", id: "r", output });
+      await vi.waitFor(async () => {
+        const rows = await runs.store.readEntriesAfter("r", 0, 100);
+        expect(rows.some(({ data }) => data.includes('"assistant"'))).toBe(true);
+      });
+      die();
+    });
+    await withWorker(url, { agents: [agent] }, async (runs) => {
+      const result = await runs.get("r").result();
+      expect(result.output).toEqual({ price: 3 });
+    });
+  });
+});
+
+describe("a store that fails in an unknown way", () => {
+  it("D3, D11 the run goes on with what is stored, and the next one of the session knows it", async () => {
+    const real = await openStore(newUrl());
+    let failures = 0;
+    const store = wrapStore(real, async (name, call) => {
+      if (name === "append" && failures++ === 1) throw new Error("statement timeout");
+      return call();
+    });
+    const runs = new Runs(store, { onError: () => {} });
+    const agent = scriptedAgent([payA, "Done.", "Again."], { tools: [pay] });
+    const worker = new Worker(runs, { agents: [agent] });
+    await worker.start();
+    const run = await runs.start("Go.", { agent: "office", id: "r", session: "s" });
+    expect((await run.result()).text).toBe("Done.");
+    const next = await run.prompt("More.");
+    expect((await next.result()).text).toBe("Again.");
+    const rows = await real.readEntriesAfter("s", 0, 100);
+    expect(rows.map(({ id }) => id)).toEqual(rows.map((_, index) => index + 1));
+    for (const { id, parentId } of rows) expect(parentId ?? 0).toBeLessThan(id);
+    await worker.stop();
+    await runs.close();
+  });
+
+  it("a claim that cannot be given back at once is given back later", async () => {
+    const real = await openStore(newUrl());
+    let failures = 0;
+    const store = wrapStore(real, async (name, call) => {
+      if (name === "append" && failures === 0) {
+        failures++;
+        throw new Error("broken");
+      }
+      if (name === "finish" && failures++ < 3) throw new Error("broken still");
+      return call();
+    });
+    const runs = new Runs(store, { onError: () => {} });
+    const worker = new Worker(runs, { agents: [scriptedAgent(["Done."])] });
+    await worker.start();
+    const run = await runs.start("Go.", { agent: "office", id: "r" });
+    expect((await run.result()).text).toBe("Done.");
+    await worker.stop();
+    await runs.close();
+  });
+
+  it("D27 a run of another version is left to others, also where the store is away meanwhile", async () => {
+    const url = newUrl();
+    const signing = effectTool("pay", () => "paid", { needsApproval: true });
+    const old = scriptedAgent([payA, "Done."], { tools: [signing] });
+    const real = await openStore(url);
+    const runs = new Runs(real);
+    let isAway = true;
+    const store = wrapStore(real, async (name, call) => {
+      if (name !== "finish" || !isAway) return call();
+      isAway = false;
+      throw new DurableError("unavailable", "away");
+    });
+    let run = runs.get("r");
+    await withWorker(url, { agents: [old] }, async () => {
+      run = await runs.start("Go.", { agent: "office", id: "r" });
+      await untilStatus(run, "waiting");
+    });
+    const newer = { ...old, version: "2", accepts: () => false };
+    const worker = new Worker(new Runs(store, { onError: () => {} }), { agents: [newer] });
+    await worker.start();
+    const [waiting] = (await run.info()).pending;
+    await run.decide({ [waiting?.toolCall.id ?? ""]: { type: "approve" } });
+    await vi.waitFor(() => expect(isAway).toBe(false));
+    await withWorker(url, { agents: [old] }, async () => {
+      expect((await run.result()).text).toBe("Done.");
+    });
+    await worker.stop();
+    await runs.close();
+  });
+
+  it("an agent whose close() throws: the run has ended, and the worker goes on", async () => {
+    const agent = {
+      ...scriptedAgent(["Done."]),
+      close: () => {
+        throw new Error("close");
+      },
+    };
+    const onError = vi.fn<() => void>();
+    const runs = new Runs(await openStore(newUrl()), { onError });
+    const worker = new Worker(runs, { agents: [agent] });
+    await worker.start();
+    expect((await (await runs.start("Go.", { agent: "office" })).result()).text).toBe("Done.");
+    await vi.waitFor(() => expect(worker.stats).toMatchObject({ live: 0, ended: 1 }));
+    expect(onError).toHaveBeenCalled();
+    await worker.stop();
+    await runs.close();
+  });
+});
