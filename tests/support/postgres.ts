@@ -31,7 +31,10 @@ export function findPostgres(): string | undefined {
     .find((bin) => existsSync(join(bin, "initdb")));
 }
 
-/** Starts a server in a folder of its own. `sync`: commits wait for the disk, as they do in real use. */
+/**
+ * Starts a server in a folder of its own. `sync`: commits wait for the disk, as they do in real use;
+ * without it they outlive a crash of the server, not of the machine.
+ */
 export async function startPostgres(options: { sync?: boolean } = {}): Promise<PostgresServer> {
   const bin = findPostgres();
   if (bin === undefined) throw new Error("Postgres is not installed.");
@@ -54,7 +57,7 @@ export async function startPostgres(options: { sync?: boolean } = {}): Promise<P
   };
   await run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync");
   const flags = [`-p ${port}`, "-h 127.0.0.1", `-k ${folder}`, "-c max_connections=200"];
-  if (!options.sync) flags.push("-c fsync=off", "-c synchronous_commit=off");
+  if (!options.sync) flags.push("-c fsync=off");
   const server: PostgresServer = {
     port,
     url: (database = "postgres") => `postgres://postgres@127.0.0.1:${port}/${database}`,

@@ -70,6 +70,8 @@ export class Database implements Session {
     });
     // A connection that breaks between two uses is replaced when it is needed.
     this.#pool.on("error", () => {});
+    // One that breaks in the middle of a transaction fails its next statement.
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
 
   async all<Row>(sql: string, ...values: readonly unknown[]): Promise<Row[]> {

@@ -40,6 +40,7 @@ declare module "pg" {
     );
     connect(): Promise<PoolClient>;
     on(event: "error", listener: (error: Error) => void): this;
+    on(event: "connect", listener: (client: PoolClient) => void): this;
     end(): Promise<void>;
   }
   export const types: { getTypeParser(oid: number, format?: string): (text: string) => unknown };

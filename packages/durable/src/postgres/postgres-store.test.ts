@@ -1,6 +1,6 @@
 import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel } from "@gyre/ai/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   findPostgres,
   type PostgresServer,
@@ -8,6 +8,7 @@ import {
 } from "../../../../tests/support/postgres.ts";
 import { defineAgent } from "../contract/agent.ts";
 import { openRuns } from "../runs/open.ts";
+import { Database, loadPg } from "./database.ts";
 import { Worker } from "../worker/worker.ts";
 
 describe.runIf(findPostgres() !== undefined)("a run on Postgres", () => {
@@ -50,5 +51,21 @@ describe.runIf(findPostgres() !== undefined)("a run on Postgres", () => {
     });
     await worker.stop();
     await runs.close();
+  });
+
+  it("a connection that breaks in a transaction is an error of that transaction alone", async () => {
+    const database = new Database(await loadPg(), {
+      ...{ url: server.url(), pool: 2, isPooled: false, onError: () => {} },
+    });
+    const broken = database.transact(async (session) => {
+      const own = await session.first<{ pid: number }>("select pg_backend_pid() as pid");
+      await database.run("select pg_terminate_backend($1)", own?.pid);
+      // The connection reports it by itself.
+      await vi.waitFor(() => expect(session.run("select 1")).rejects.toThrow());
+      return true;
+    });
+    await expect(broken).rejects.toMatchObject({ code: "unavailable" });
+    expect(await database.first("select 1 as n")).toEqual({ n: 1 });
+    await database.close();
   });
 });

@@ -40,6 +40,7 @@ export class RunLog implements EntryLog {
   /** Deliveries that are being noted: until they are, nothing is committed. */
   #delivery: Promise<void> | undefined;
   #draining: Promise<void> | undefined;
+  #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
   #end: StoredEnd | undefined;
   #failure: unknown;
@@ -140,8 +141,10 @@ export class RunLog implements EntryLog {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#draining ??= this.#drain().finally(() => (this.#draining = undefined));
-    return this.#draining;
+    if (this.#draining) return this.#draining;
+    const draining = this.#drain();
+    if (this.#isDraining) this.#draining = draining;
+    return draining;
   }
 
   /** Commits soon, with what comes next if that is soon. */
@@ -191,23 +194,33 @@ export class RunLog implements EntryLog {
     }
   }
 
+  /** It is over in the moment when it finds nothing more: what comes then is the next one's. */
   async #drain(): Promise<void> {
-    for (;;) {
-      while (this.#delivery) await this.#delivery;
-      if (this.#failure !== undefined) throw this.#failure;
-      const isEmpty = this.#held.length === 0 && this.#taken.length === 0 && !this.#opens;
-      if (isEmpty || this.#end) return;
-      const change = this.#takeChange();
-      let outcome;
-      try {
-        outcome = await this.#insist(() => this.#store.append(this.#claim, change));
-      } catch (error) {
-        throw this.#fail(error);
+    this.#isDraining = true;
+    try {
+      for (;;) {
+        while (this.#delivery) await this.#delivery;
+        if (this.#failure !== undefined) throw this.#failure;
+        const isEmpty = this.#held.length === 0 && this.#taken.length === 0 && !this.#opens;
+        if (isEmpty || this.#end) return;
+        await this.#commit(this.#takeChange());
       }
-      if (outcome === "fenced") throw this.#fail(new FencedError(this.#claim.session));
-      this.#seq = change.seq + change.entries.length;
-      this.#storedLeaf = change.leaf;
+    } finally {
+      this.#isDraining = false;
+      this.#draining = undefined;
     }
+  }
+
+  async #commit(change: Change): Promise<void> {
+    let outcome;
+    try {
+      outcome = await this.#insist(() => this.#store.append(this.#claim, change));
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    if (outcome === "fenced") throw this.#fail(new FencedError(this.#claim.session));
+    this.#seq = change.seq + change.entries.length;
+    this.#storedLeaf = change.leaf;
   }
 
   #takeChange(): Change {
