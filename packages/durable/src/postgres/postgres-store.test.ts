@@ -61,7 +61,7 @@ describe.runIf(findPostgres() !== undefined)("a run on Postgres", () => {
       const own = await session.first<{ pid: number }>("select pg_backend_pid() as pid");
       await database.run("select pg_terminate_backend($1)", own?.pid);
       // The connection reports it by itself.
-      await vi.waitFor(() => expect(session.run("select 1")).rejects.toThrow());
+      await vi.waitFor(() => expect(session.run("select 1")).rejects.toThrow(/connection/i));
       return true;
     });
     await expect(broken).rejects.toMatchObject({ code: "unavailable" });

@@ -1,0 +1,76 @@
+// Tries durable runs on real processes: `npm run durable -- COMMAND`.
+import { argv, exit } from "node:process";
+import { parseArgs } from "node:util";
+import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
+import type { BackendName } from "./backend.ts";
+import { chaos } from "./chaos.ts";
+
+const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
+
+  chaos [--runs N] [--workers N] [--failures ${DATABASE_FAILURES.join(",")}]
+                 runs over workers that fail; each run is held to the promises
+
+Without --backend: both. Without --seed: a fresh one, which is printed.`;
+
+const { values, positionals } = parseArgs({
+  args: argv.slice(2),
+  allowPositionals: true,
+  options: {
+    backend: { type: "string" },
+    seed: { type: "string" },
+    runs: { type: "string" },
+    workers: { type: "string" },
+    failures: { type: "string" },
+    help: { type: "boolean" },
+  },
+});
+
+function parseNumber(name: string, text: string | undefined, otherwise: number): number {
+  const value = Number(text ?? otherwise);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  return refuse(`--${name} is a number above 0: got "${text}".`);
+}
+
+function parseBackends(text: string | undefined): BackendName[] {
+  if (text === undefined) return ["sqlite", "postgres"];
+  if (text === "sqlite" || text === "postgres") return [text];
+  return refuse(`--backend is sqlite or postgres: got "${text}".`);
+}
+
+function parseFailures(text: string | undefined, backend: BackendName): readonly Failure[] {
+  const possible = backend === "sqlite" ? FILE_FAILURES : DATABASE_FAILURES;
+  if (text === undefined) return possible;
+  return text
+    .split(",")
+    .map(
+      (name) =>
+        possible.find((each) => each === name) ??
+        refuse(`--failures on ${backend} has ${possible.join(", ")}: got "${name}".`),
+    );
+}
+
+function refuse(message: string): never {
+  console.error(message);
+  return exit(2);
+}
+
+const seed = parseNumber("seed", values.seed, 1 + Math.floor(Math.random() * 1_000_000));
+const backends = parseBackends(values.backend);
+
+const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
+  chaos: (backend) =>
+    chaos({
+      ...{ backend, seed, failures: parseFailures(values.failures, backend) },
+      runs: parseNumber("runs", values.runs, 300),
+      workers: parseNumber("workers", values.workers, 2),
+    }),
+};
+
+const command = commands[positionals[0] ?? ""];
+if (values.help || !command) {
+  console.log(HELP);
+  exit(values.help ? 0 : 2);
+}
+let isGood = true;
+for (const backend of backends) isGood = (await command(backend)) && isGood;
+exit(isGood ? 0 : 1);
