@@ -214,6 +214,11 @@ describe("a worker that dies before and after each of its commits", async () => 
     expect(missing.length).toBeLessThanOrEqual(interrupted.length);
     const begins = story.rows.filter(({ type }) => type === "begin");
     expect(new Set(begins.map(({ data }) => data)).size).toBe(begins.length);
+    // D9: what has a result is not worked out again.
+    const results = story.rows.flatMap(({ type, data }) =>
+      type === "result" ? [String(JSON.parse(data).toolCallId)] : [],
+    );
+    expect(results).toEqual([...new Set(results)]);
     // D10: at most the answer that was on its way is asked for again.
     expect(story.outside.requests.length).toBeLessThanOrEqual(5);
     // D11: the last request is that of an undisturbed run, byte for byte.
