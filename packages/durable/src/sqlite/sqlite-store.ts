@@ -71,6 +71,8 @@ interface WorkerRecord {
   live: number;
 }
 
+/** How long after its lease a worker may give no sign of life whose process is there and runs. */
+const MAX_STALL_MS = 10_000;
 /** Rings of a bell within this time are answered together. Those that watch can wait a little. */
 const CHECK_MS: Readonly<Record<Interest, number>> = { work: 2, log: 8 };
 const INSERT_ENTRY =
@@ -702,9 +704,12 @@ export class SqliteStore implements Store {
     maxDeaths: number;
   }): Promise<SweptSession[]> {
     const workers = await this.#connection.read(() => this.#readWorkers());
-    const isDead = ({ process, lease }: WorkerRecord): boolean =>
-      checkProcess(JSON.parse(process), this.#process) === "gone" ||
-      (expired && lease < readMonotonic());
+    const isDead = ({ process, lease }: WorkerRecord): boolean => {
+      const state = checkProcess(JSON.parse(process), this.#process);
+      // A process that runs may be busy with something that gives no other work a turn.
+      const overMs = readMonotonic() - lease - (state === "running" ? MAX_STALL_MS : 0);
+      return state === "gone" || (expired && overMs > 0);
+    };
     if (!workers.some(isDead)) return [];
     const swept = await this.#connection.write(() =>
       this.#readWorkers()

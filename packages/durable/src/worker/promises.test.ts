@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentTool } from "@gyre/agent";
+import { identifyProcess } from "@gyre/sessions";
 import { callAll, fail, type ScriptStep, stall } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Change, Claim, Fence, Store } from "../contract/store.ts";
@@ -7,6 +10,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Run, RunEvent, RunResult } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
 import { Runs, toNewRun } from "../runs/runs.ts";
+import { openDriver } from "../sqlite/driver.ts";
 import { askTool } from "../tools/ask.ts";
 import { sleepTool } from "../tools/sleep.ts";
 import { durableTask } from "../tools/task.ts";
@@ -542,8 +546,8 @@ describe("limits and order", () => {
     for (const worker of ["w1", "w2", "w3", "w4"]) {
       const claim = await claimFirst(store, worker);
       expect(claim.session).toBe("r");
-      // Its lease is over.
-      await store.heartbeat(worker, -1, 1);
+      // Its lease is over, and the time in which it may be busy.
+      await store.heartbeat(worker, -20_000, 1);
       await store.sweep({ expired: true, maxDeaths: 3 });
     }
     const info = await run.info();
@@ -556,6 +560,46 @@ describe("limits and order", () => {
     await worker.stop();
     await runs.close();
   });
+
+  it("a worker whose process runs is not taken for dead where it is busy for longer than its lease", async () => {
+    const store = await openStore(newUrl());
+    await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
+    await claimFirst(store, "w1");
+    await store.heartbeat("w1", -5_000, 1);
+    expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
+    await store.heartbeat("w1", -20_000, 1);
+    const swept = await store.sweep({ expired: true, maxDeaths: 3 });
+    expect(swept).toEqual([{ session: "r", worker: "w1", status: "ready" }]);
+    await store.close();
+  });
+
+  it.runIf(process.platform === "linux")(
+    "a worker that a signal has stopped is taken for dead when its lease is over",
+    async () => {
+      const url = newUrl();
+      const store = await openStore(url);
+      await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
+      const code = `setInterval(() => {}, 1000); process.send("ready")`;
+      const child = spawn(process.execPath, ["-e", code], {
+        stdio: ["ignore", "ignore", "ignore", "ipc"],
+      });
+      await once(child, "message");
+      const driver = await openDriver(url.slice("file:".length));
+      await claimFirst(store, "w1");
+      await store.heartbeat("w1", -1, 1);
+      // The row of a worker in that process.
+      const identity = { ...identifyProcess(), pid: child.pid ?? 0, start: "" };
+      driver.prepare("update gyre_worker set process = ?").run(JSON.stringify(identity));
+      expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
+      child.kill("SIGSTOP");
+      await vi.waitFor(async () => {
+        expect(await store.sweep({ expired: true, maxDeaths: 3 })).toHaveLength(1);
+      });
+      child.kill("SIGKILL");
+      driver.close();
+      await store.close();
+    },
+  );
 
   it("D27 a pinned run is never worked on by another version", async () => {
     const url = newUrl();

@@ -22,7 +22,7 @@ export interface ProcessIdentity {
 export function identifyProcess(): ProcessIdentity {
   return {
     pid: process.pid,
-    start: readProcessStart(process.pid),
+    start: readProcess(process.pid)?.start ?? "",
     host: hostname(),
     boot: readSystem("/proc/sys/kernel/random/boot_id"),
     space: readSystem("/proc/self/ns/pid", readlinkSync),
@@ -30,21 +30,22 @@ export function identifyProcess(): ProcessIdentity {
 }
 
 /**
- * Whether a process has ended. `unknown`: it is one of another machine or container, whose process
- * ids mean nothing here.
+ * Whether a process has ended. `stopped`: it is there, and a signal has stopped it. `unknown`: it is
+ * one of another machine or container, whose process ids mean nothing here.
  */
 export function checkProcess(
   { pid, start, host, boot, space }: ProcessIdentity,
   here: ProcessIdentity = identifyProcess(),
-): "gone" | "running" | "unknown" {
+): "gone" | "running" | "stopped" | "unknown" {
   const isSameHost = host === here.host;
   if (boot !== here.boot) {
     return isSameHost && boot !== "" && here.boot !== "" ? "gone" : "running";
   }
   if (!isSameHost || space !== here.space) return "unknown";
-  const found = readProcessStart(pid);
-  const isOther = found !== "" && start !== "" && found !== start;
-  return found === "gone" || isOther ? "gone" : "running";
+  const found = readProcess(pid);
+  if (!found) return "gone";
+  if (found.start !== "" && start !== "" && found.start !== start) return "gone";
+  return found.isStopped ? "stopped" : "running";
 }
 
 /** Whether a process is known to be of this boot of this machine, in whatever container. */
@@ -52,18 +53,19 @@ export function isSameBoot({ boot }: ProcessIdentity): boolean {
   return boot !== "" && boot === readSystem("/proc/sys/kernel/random/boot_id");
 }
 
-/** When a process started; empty where the system does not report it. */
-function readProcessStart(pid: number): string {
+/** A process that has not ended. `start` is empty where the system does not report it. */
+function readProcess(pid: number): { start: string; isStopped: boolean } | undefined {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    if (errnoOf(error) === "ESRCH") return "gone";
+    if (errnoOf(error) === "ESRCH") return undefined;
   }
   const stat = readSystem(`/proc/${pid}/stat`);
   // The name, in parentheses, may hold anything.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const state = fields[STATE_FIELD];
-  return state === "Z" || state === "X" ? "gone" : (fields[START_FIELD] ?? "");
+  if (state === "Z" || state === "X") return undefined;
+  return { start: fields[START_FIELD] ?? "", isStopped: state === "T" };
 }
 
 /** A file or link of the system; empty where there is none. */
