@@ -54,8 +54,8 @@ export const LIBRARY_ROWS: Readonly<Record<string, LibraryRow>> = {
   },
   agent: {
     what: "50 agents, each made for one answer",
-    ratio: 7,
-    reason: "state, queues and listeners of an agent",
+    ratio: 7.2,
+    reason: "state, queues, listeners, handoffs and the models of an agent",
     work: createAgentsWork(50),
   },
 };
@@ -72,8 +72,9 @@ export const PROGRAM_ROWS: readonly ProgramRow[] = [
   },
   {
     what: "start of the program, one answer without a terminal",
-    ratio: 9,
-    reason: "settings, tools, what agents wrote, a session file and the client of a service",
+    ratio: 9.2,
+    reason:
+      "settings, tools, what agents wrote, a session file, its mark and the client of a service",
     args: ["-p", "Say hello."],
   },
 ];
