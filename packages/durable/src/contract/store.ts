@@ -18,11 +18,17 @@ export interface Store {
 
   /** Adds a run. The session is made where there is none of this id. */
   start(run: NewRun): Promise<StartOutcome>;
-  /** Puts something into the inbox of a run's session and wakes the session. */
+  /**
+   * Puts something into the inbox of a run's session and wakes the session. An abort of a run that
+   * no worker has begun, and that is not the next thing its session does, ends it here.
+   */
   send(item: NewItem): Promise<SendOutcome>;
   /** Whether something was sent to a run under this key. */
   hasItem(run: string, key: string): Promise<boolean>;
-  /** Makes a run that failed or was set aside open again, and its session ready. */
+  /**
+   * Makes a run that failed or was set aside open again, and its session ready. Not one that was
+   * never begun, nor one that another run of the session has followed.
+   */
   retry(run: string): Promise<"ready" | "open" | "not found">;
   readRun(id: string): Promise<RunRow | undefined>;
   /** The newest first, by the time that they were started. */
@@ -45,7 +51,7 @@ export interface Store {
   /** All entries without their content, in order. */
   listEntries(session: string): Promise<EntryInfo[]>;
 
-  /** The last entry of each of these sessions. */
+  /** A number for each of these sessions that grows with its log and with its inbox. */
   readSeqs(sessions: readonly string[]): Promise<ReadonlyMap<string, number>>;
 
   // The side that works.
@@ -127,9 +133,10 @@ export interface NewRun {
 /**
  * `started`: its prompt is in the log and its session is ready. `queued`: it waits for the open
  * run of its session. `known`: the run was there. `other`: the id has another digest. `agent`: the
- * session belongs to another agent. `full`: the tenant has as many ready as it may.
+ * session belongs to another agent. `tenant`: to another tenant. `full`: the tenant has as many
+ * ready as it may.
  */
-export type StartOutcome = "started" | "queued" | "known" | "other" | "agent" | "full";
+export type StartOutcome = "started" | "queued" | "known" | "other" | "agent" | "tenant" | "full";
 
 export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort";
 

@@ -92,6 +92,12 @@ const INSERT_ITEM = `insert into gyre_inbox (session, run, kind, data, key, due,
   select session, id, $2, $3, $4, $5::bigint, ${NOW} from gyre_run where id = $1 and ended_at is null
   on conflict (session, key) do nothing`;
 
+/** The next run of a session says which workers may have it. */
+const TAKE_POOL = `update gyre_session set pool = coalesce((select r.pool from gyre_inbox i
+    join gyre_run r on r.id = i.run
+    where i.session = $1 and i.taken is null and i.kind = 'prompt' and i.run <> $2
+    order by i.due is not null and i.due > ${NOW}, i.id limit 1), pool) where id = $1`;
+
 const READY = `status = 'ready' and pool = $1 and due is null and agent = any($3)
   and (version = '' or agent || ' ' || version <> all($4))`;
 
@@ -249,6 +255,7 @@ export class PostgresStore implements Store {
     // A run waits for its child, which so is never refused.
     if (!session || (!run.parent && (await this.#isFull(db, run.tenant)))) return "full";
     if (session.agent !== run.agent) return "agent";
+    if (session.tenant !== run.tenant) return "tenant";
     const isOpen = session.status === "idle";
     await db.run(
       INSERT_RUN,
@@ -258,7 +265,7 @@ export class PostgresStore implements Store {
     );
     if (!isOpen) {
       const data = JSON.stringify(run.prompt);
-      await db.run(INSERT_ITEM, run.id, "prompt", data, `prompt:${run.id}`, null);
+      await db.run(INSERT_ITEM, run.id, "prompt", data, `prompt:${run.id}`, run.at ?? null);
       await db.run(WAKE, run.session, false);
       return "queued";
     }
@@ -306,14 +313,21 @@ export class PostgresStore implements Store {
       return (await this.hasItem(item.run, item.key)) ? "known" : "ended";
     }
     this.#notifier.notify("work", found.session);
+    if (item.kind === "abort") this.#notifier.notify("log", found.session);
     return "sent";
   }
 
   /** The row of the session is locked before anything is looked at. */
   async #send(db: Session, session: string, item: NewItem): Promise<true | undefined> {
     const { run, kind, data, key } = item;
-    await db.run(WAKE, session, kind === "abort");
-    return (await db.run(INSERT_ITEM, run, kind, data, key, null)) > 0 ? true : undefined;
+    const endsBehind = kind === "abort" && (await isBehind(db, session, run));
+    await db.run(WAKE, session, kind === "abort" && !endsBehind);
+    if ((await db.run(INSERT_ITEM, run, kind, data, key, null)) === 0) return undefined;
+    if (endsBehind) {
+      await db.run(`update gyre_run set stop = 'aborted', ended_at = ${NOW} where id = $1`, run);
+      await db.run("update gyre_inbox set taken = 0 where run = $1 and taken is null", run);
+    }
+    return true;
   }
 
   async hasItem(run: string, key: string): Promise<boolean> {
@@ -338,7 +352,9 @@ export class PostgresStore implements Store {
     const changed = await db.run(
       `update gyre_session s set status = 'ready', run = $2, deaths = 0, ready_at = ${NOW},
         due = null, wakes = wakes + 1 where id = $1 and ((status = 'aside' and run = $2) or (run is null
-        and exists (select 1 from gyre_run where id = $2 and ended_at is not null)))`,
+        and exists (select 1 from gyre_run r where id = $2 and ended_at is not null
+          and first_seq is not null and not exists
+            (select 1 from gyre_run o where o.session = $1 and o.first_seq > r.first_seq))))`,
       ...[session, id],
     );
     if (changed === 0) return undefined;
@@ -445,7 +461,7 @@ export class PostgresStore implements Store {
 
   async readSeqs(sessions: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const rows = await this.#database.all<{ id: string; seq: number }>(
-      "select id, seq from gyre_session where id = any($1)",
+      "select id, seq + wakes as seq from gyre_session where id = any($1)",
       sessions,
     );
     return new Map(rows.map(({ id, seq }) => [id, seq]));
@@ -614,17 +630,19 @@ export class PostgresStore implements Store {
       taken,
       ...[progress?.turns ?? null, progress?.usage ?? null, progress?.activeMs ?? null],
     );
-    return changed > 0 ? "done" : this.#explainMiss(db, fence, change);
+    return changed > 0 ? "done" : this.#explainMiss(db, fence, change, "running");
   }
 
-  /** Why a change met no row. */
+  /** Why a change met no row. With `status`: the claim is held still. */
   async #explainMiss(
     db: Session,
-    { session, token, claim }: Fence,
+    { session, token, claim, worker }: Fence,
     { seq, entries }: Change,
+    status?: "running",
   ): Promise<"repeated" | "fenced"> {
     const row = await db.first<SessionRecord>("select * from gyre_session where id = $1", session);
-    const isOurs = row?.token === token && row.claim === claim;
+    const isHeld = row?.status === "running" && row.owner === worker;
+    const isOurs = row?.token === token && row.claim === claim && (isHeld || !status);
     return isOurs && entries.length > 0 && row.seq === seq + entries.length ? "repeated" : "fenced";
   }
 
@@ -683,6 +701,7 @@ export class PostgresStore implements Store {
       ],
       ...[change.entries.length > 0, row.deaths],
     );
+    if (end || run === null) await db.run(TAKE_POOL, session, end?.run ?? "");
     if (run !== null && !end && finish.pending !== undefined) {
       await db.run("update gyre_run set pending = $2 where id = $1", run, finish.pending);
     }
@@ -799,6 +818,17 @@ function fenceValues({ session, token, claim, worker }: Fence, seq: number): unk
 
 function readyValues(pool: string, { maxDeaths, agents, refused }: ClaimWish): unknown[] {
   return [pool, maxDeaths, agents, refused.map(({ agent, version }) => `${agent} ${version}`)];
+}
+
+/** Whether a run is not what its session does, or does next. Locks the session. */
+async function isBehind(db: Session, session: string, run: string): Promise<boolean> {
+  const row = await db.first<SessionRecord>(
+    "select * from gyre_session where id = $1 for update",
+    session,
+  );
+  if (!row || row.run === run || (row.run === null && row.status === "running")) return false;
+  const own = await db.first("select 1 from gyre_run where id = $1 and parent is null", run);
+  return own !== undefined;
 }
 
 async function readDigest(db: Session, run: string): Promise<string | undefined> {

@@ -10,7 +10,7 @@ import {
 } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { DurableError } from "../contract/errors.ts";
-import { encodeMessages } from "../contract/messages.ts";
+import { assertFits, encodeMessages } from "../contract/messages.ts";
 import { readRunMessages } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
 import type { ItemKind, RunRow } from "../contract/store.ts";
@@ -67,7 +67,7 @@ export class RunHandle implements Run {
       const call = pending.find(({ toolCall }) => toolCall.id === id);
       if (!call) {
         // Sent again it is no error.
-        if (await this.#runs.store.hasItem(this.id, key)) return;
+        if (await this.#runs.store.hasItem(this.id, this.#scope(key))) return;
         throw new DurableError("not_pending", explainNotPending(row, id, pending));
       }
       assertShown(row, call, decision);
@@ -135,7 +135,8 @@ export class RunHandle implements Run {
     data: unknown,
     { key = randomUUID() }: Keyed = {},
   ): Promise<void> {
-    const item = { run: this.id, kind, data: JSON.stringify(data), key };
+    const item = { run: this.id, kind, data: JSON.stringify(data), key: this.#scope(key) };
+    assertFits("What is sent", item.data);
     const outcome = await this.#runs.store.send(item);
     if (outcome === "not found") throw notFound(this.id);
     if (outcome === "ended") {
@@ -144,6 +145,11 @@ export class RunHandle implements Run {
         `Run "${this.id}" has ended: start another one in its session with prompt().`,
       );
     }
+  }
+
+  /** Keys of callers are apart by run, and apart from those of timers, children and prompts. */
+  #scope(key: string): string {
+    return `sent:${this.id}:${key}`;
   }
 
   async #read(): Promise<RunRow> {

@@ -63,6 +63,11 @@ export class Runs {
           "invalid",
           `The session "${session}" belongs to another agent than "${agent}": leave \`session\` out, or name that agent.`,
         );
+      case "tenant":
+        throw new DurableError(
+          "invalid",
+          `The session "${session}" belongs to another tenant than "${tenant}": leave \`session\` out, or name one of that tenant's.`,
+        );
       case "full":
         throw new DurableError(
           "rate_limited",

@@ -28,6 +28,7 @@ export async function* watchRun(
   try {
     let row: RunRow = first;
     while (row.firstSeq === undefined && !signal?.aborted) {
+      if (row.status === "ended") return yield toUnbegun(row, after);
       await wakeup.wait(signal);
       wakeup.reset();
       row = await readRun(runs, id);
@@ -58,6 +59,18 @@ export async function* watchRun(
   } finally {
     for (const stop of stops) stop();
   }
+}
+
+/** The end of a run that was aborted before it began: the log has nothing of it. */
+function toUnbegun({ id, usage }: RunRow, after = 0): RunEvent {
+  const end = {
+    run: id,
+    stop: "aborted" as const,
+    turns: 0,
+    usage: JSON.parse(usage),
+    pending: [],
+  };
+  return { seq: after, activation: 0, event: toEndEvent(end) };
 }
 
 /** Live events that happened before the entry behind `seq`. Older ones are of no use any more. */

@@ -84,6 +84,11 @@ const WAKE = `update gyre_session set wakes = wakes + 1,
   status = case when status = 'waiting' or (status in ('idle', 'aside') and ?) then 'ready' else status end,
   due = case when status = 'waiting' or ? then null else due end,
   ready_at = case when status = 'waiting' then ? else ready_at end where id = ?`;
+/** The next run of a session says which workers may have it. */
+const TAKE_POOL = `update gyre_session set pool = coalesce((select r.pool from gyre_inbox i
+    join gyre_run r on r.id = i.run
+    where i.session = ? and i.taken is null and i.kind = 'prompt' and i.run <> ?
+    order by i.due is not null and i.due > ?, i.id limit 1), pool) where id = ?`;
 const OWN = "id = ? and token = ? and claim = ? and owner = ? and status = 'running' and seq = ?";
 
 /** One SQLite file on a local disk. */
@@ -143,11 +148,13 @@ export class SqliteStore implements Store {
     const now = Date.now();
     const session = db.first<SessionRecord>("select * from gyre_session where id = ?", run.session);
     if (session && session.agent !== run.agent) return "agent";
+    if (session && session.tenant !== run.tenant) return "tenant";
     const isOpen = !session || session.status === "idle";
     this.#insertRun(run, isOpen ? (session?.seq ?? 0) + 1 : null, now);
     if (!isOpen) {
       const data = JSON.stringify(run.prompt);
-      db.run(INSERT_ITEM, run.session, run.id, "prompt", data, `prompt:${run.id}`, null, now);
+      const due = run.at ?? null;
+      db.run(INSERT_ITEM, run.session, run.id, "prompt", data, `prompt:${run.id}`, due, now);
       db.run(WAKE, 0, 0, now, run.session);
       return "queued";
     }
@@ -205,14 +212,19 @@ export class SqliteStore implements Store {
 
   async send(item: NewItem): Promise<SendOutcome> {
     const { outcome, session } = await this.#connection.write(() => this.#send(item));
-    if (outcome === "sent" && session !== undefined) this.#notify("work", session);
+    if (outcome === "sent" && session !== undefined) {
+      this.#notify("work", session);
+      if (item.kind === "abort") this.#notify("log", session);
+    }
     return outcome;
   }
 
   #send({ run, kind, data, key }: NewItem): { outcome: SendOutcome; session?: string } {
     const db = this.#connection;
-    const found = db.first<{ session: string; ended_at: number | null }>(
-      "select session, ended_at from gyre_run where id = ?",
+    const found = db.first<{ session: string; ended_at: number | null; is_behind: number }>(
+      `select r.session, r.ended_at, r.parent is null and s.run is not r.id
+          and (s.run is not null or s.status <> 'running') as is_behind
+        from gyre_run r left join gyre_session s on s.id = r.session where r.id = ?`,
       run,
     );
     if (!found) return { outcome: "not found" };
@@ -222,8 +234,13 @@ export class SqliteStore implements Store {
     if (found.ended_at !== null) return { outcome: "ended" };
     const now = Date.now();
     db.run(INSERT_ITEM, session, run, kind, data, key, null, now);
-    const isAbort = kind === "abort" ? 1 : 0;
+    const endsBehind = kind === "abort" && found.is_behind === 1;
+    const isAbort = kind === "abort" && !endsBehind ? 1 : 0;
     db.run(WAKE, isAbort, isAbort, now, session);
+    if (endsBehind) {
+      db.run("update gyre_run set stop = 'aborted', ended_at = ? where id = ?", now, run);
+      db.run("update gyre_inbox set taken = 0 where run = ? and taken is null", run);
+    }
     return { outcome: "sent", session };
   }
 
@@ -253,9 +270,15 @@ export class SqliteStore implements Store {
       "select run from gyre_session where id = ?",
       session,
     )?.run;
-    if (status !== "aside" && (status !== "ended" || typeof other === "string")) {
-      return { outcome: "open" };
-    }
+    const isOver = status === "ended" && typeof other !== "string";
+    const isLast =
+      found.first_seq !== null &&
+      !db.first(
+        "select 1 from gyre_run where session = ? and first_seq > ?",
+        session,
+        found.first_seq,
+      );
+    if (status !== "aside" && !(isOver && isLast)) return { outcome: "open" };
     const now = Date.now();
     db.run("update gyre_run set ended_at = null, stop = null, error = null where id = ?", id);
     db.run(
@@ -373,7 +396,7 @@ export class SqliteStore implements Store {
   readSeqs(sessions: readonly string[]): Promise<ReadonlyMap<string, number>> {
     return this.#connection.read(() => {
       const rows = this.#connection.all<{ id: string; seq: number }>(
-        "select id, seq from gyre_session where id in (select value from json_each(?))",
+        "select id, seq + wakes as seq from gyre_session where id in (select value from json_each(?))",
         JSON.stringify(sessions),
       );
       return new Map(rows.map(({ id, seq }) => [id, seq]));
@@ -539,18 +562,23 @@ export class SqliteStore implements Store {
       ...[seq + entries.length, leaf, Date.now()],
       ...[session, token, claim, worker, seq],
     );
-    if (changed === 0) return this.#explainMiss(fence, change);
+    if (changed === 0) return this.#explainMiss(fence, change, "running");
     this.#addEntries(fence, change);
     return "done";
   }
 
-  /** Why a change met no row. */
-  #explainMiss({ session, token, claim }: Fence, { seq, entries }: Change): "repeated" | "fenced" {
+  /** Why a change met no row. With `status`: the claim is held still. */
+  #explainMiss(
+    { session, token, claim, worker }: Fence,
+    { seq, entries }: Change,
+    status?: "running",
+  ): "repeated" | "fenced" {
     const row = this.#connection.first<SessionRecord>(
       "select * from gyre_session where id = ?",
       session,
     );
-    const isOurs = row?.token === token && row.claim === claim;
+    const isHeld = row?.status === "running" && row.owner === worker;
+    const isOurs = row?.token === token && row.claim === claim && (isHeld || !status);
     return isOurs && entries.length > 0 && row.seq === seq + entries.length ? "repeated" : "fenced";
   }
 
@@ -627,6 +655,7 @@ export class SqliteStore implements Store {
       ...[status, seq, change.leaf, dues.length > 0 ? Math.min(...dues) : null, now],
       ...[end ? 1 : 0, end ? 1 : 0, change.entries.length > 0 ? 1 : 0, now, session],
     );
+    if (end || run === null) db.run(TAKE_POOL, session, end?.run ?? "", now, session);
     if (run !== null && !end && finish.pending !== undefined) {
       db.run("update gyre_run set pending = ? where id = ?", finish.pending, run);
     }

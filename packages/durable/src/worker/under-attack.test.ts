@@ -60,6 +60,97 @@ describe("a session with more than one run", () => {
     await worker.stop();
     await runs.close();
   });
+
+  it("D24 an abort of a run that waits behind a scheduled one does not start that early", async () => {
+    const agent = scriptedAgent(["First.", "Second."]);
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const at = new Date(Date.now() + 3_600_000);
+      const first = await runs.start("One.", { agent: "office", id: "r1", session: "s", at });
+      const second = await first.prompt("Two.", { key: "r2" });
+      await second.abort();
+      expect((await second.result()).stop).toBe("aborted");
+      expect(await second.messages()).toEqual([]);
+      expect(await first.info()).toMatchObject({ status: "ready", activations: 0 });
+    });
+  });
+
+  it("D20 an abort of a run that waits behind one that waits for a person ends it at once", async () => {
+    const signing = effectTool("pay", () => "paid", { needsApproval: true });
+    const agent = scriptedAgent([payA, "First.", "Second."], { tools: [signing] });
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const first = await runs.start("One.", { agent: "office", id: "r1", session: "s" });
+      await untilStatus(first, "waiting");
+      const second = await first.prompt("Two.", { key: "r2" });
+      await second.abort({ key: "k" });
+      await second.abort({ key: "k" });
+      expect((await second.result()).stop).toBe("aborted");
+      for await (const { event } of second.watch()) expect(event.type).toBe("agent_end");
+      const [waiting] = (await first.info()).pending;
+      await first.decide({ [waiting?.toolCall.id ?? ""]: { type: "approve" } });
+      expect((await first.result()).text).toBe("First.");
+      const third = await first.prompt("Three.");
+      expect((await third.result()).text).toBe("Second.");
+    });
+  });
+
+  it("D26 an abort of a run that waits behind one that was set aside leaves that aside", async () => {
+    const store = await openStore(newUrl());
+    const runs = new Runs(store);
+    const first = await runs.start("One.", { agent: "office", id: "r1", session: "s" });
+    for (const worker of ["w1", "w2"]) {
+      await store.register({ id: worker, agents: [], pools: [""], leaseMs: -1 });
+      const wish = { worker, agents: ["office"], refused: [], pools: [""], limit: 1 };
+      await store.claim({ ...wish, maxDeaths: 1, alone: true });
+      await store.sweep({ expired: true, maxDeaths: 1 });
+    }
+    expect((await first.info()).status).toBe("aside");
+    const second = await first.prompt("Two.", { key: "r2" });
+    await second.abort();
+    expect((await first.info()).status).toBe("aside");
+    expect((await second.info()).status).toBe("ended");
+    await runs.close();
+  });
+
+  it("a run that waits behind another is not worked on before its time, nor by another pool", async () => {
+    const gate = makeGate();
+    const slow = effectTool("pay", async () => {
+      await gate.opened;
+      return "paid";
+    });
+    const agent = scriptedAgent([payA, "First.", "Second.", "Third."], { tools: [slow] });
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const options = { agent: "office", session: "s" };
+      const first = await runs.start("One.", { ...options, id: "r1" });
+      const at = new Date(Date.now() + 3_600_000);
+      const later = await runs.start("Later.", { ...options, id: "r2", at });
+      const elsewhere = await runs.start("Elsewhere.", { ...options, id: "r3", pool: "gpu" });
+      gate.open();
+      await first.result();
+      await untilStatus(elsewhere, "queued");
+      expect(await elsewhere.info()).toMatchObject({ activations: 0 });
+      const gpu = new Worker(runs, { agents: [agent], pools: ["gpu"] });
+      await gpu.start();
+      expect((await elsewhere.result()).text).toBe("Second.");
+      expect(await later.info()).toMatchObject({ status: "queued", activations: 0 });
+      await gpu.stop();
+    });
+  });
+
+  it("D16 one key is one effect in each run of a session, and never one of the store's own", async () => {
+    const signing = effectTool("pay", () => "paid", { needsApproval: true });
+    const agent = scriptedAgent([payA, payA], { tools: [signing] });
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const first = await runs.start("One.", { agent: "office", id: "r1", session: "s" });
+      await untilStatus(first, "waiting");
+      await first.followUp("More.", { key: "prompt:r2" });
+      await first.abort({ key: "stop" });
+      await first.result();
+      const second = await first.prompt("Two.", { key: "r2" });
+      await untilStatus(second, "waiting");
+      await second.abort({ key: "stop" });
+      expect((await second.result()).stop).toBe("aborted");
+    });
+  });
 });
 
 describe("a worker that stops", () => {
@@ -357,5 +448,49 @@ describe("a store that fails in an unknown way", () => {
     expect(onError).toHaveBeenCalled();
     await worker.stop();
     await runs.close();
+  });
+});
+
+describe("retry", () => {
+  it("D16 delivers what was sent before the run failed", async () => {
+    const begun = makeGate();
+    const gate = makeGate();
+    let isBroken = true;
+    const agent = scriptedAgent([
+      async (context) => {
+        begun.open();
+        await gate.opened;
+        if (isBroken) throw new Error("no model");
+        return JSON.stringify(context.messages.at(-1)?.content);
+      },
+    ]);
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const run = await runs.start("Go.", { agent: "office", id: "r" });
+      await begun.opened;
+      await run.steer("Use cash.");
+      gate.open();
+      expect((await run.result()).stop).toBe("error");
+      isBroken = false;
+      await run.retry();
+      expect((await run.result()).text).toContain("Use cash.");
+    });
+  });
+
+  it("a run that others of its session have followed is not retried", async () => {
+    let isBroken = true;
+    const agent = scriptedAgent([
+      () => {
+        if (isBroken) throw new Error("no model");
+        return "Fine.";
+      },
+      "Second.",
+    ]);
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const first = await runs.start("One.", { agent: "office", id: "r1", session: "s" });
+      expect((await first.result()).stop).toBe("error");
+      isBroken = false;
+      await (await first.prompt("Two.")).result();
+      await expect(first.retry()).rejects.toThrow(/nothing to retry/);
+    });
   });
 });
