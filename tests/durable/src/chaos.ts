@@ -7,20 +7,23 @@ export interface ChaosCommand {
   readonly seed: number;
   readonly failures: readonly Failure[];
   readonly workers: number;
+  readonly timeoutMs: number;
+  readonly isVerbose: boolean;
 }
 
 const SHOWN = 20;
 
 /** Runs chaos on an empty store, prints what came of it, and resolves to whether all promises held. */
 export async function chaos(command: ChaosCommand): Promise<boolean> {
-  const { backend: name, runs, seed, failures, workers } = command;
+  const { backend: name, runs, seed, failures, workers, timeoutMs, isVerbose } = command;
   console.log(
     `chaos: ${name}, ${runs} runs, seed ${seed}, ${workers} workers, ${failures.join(",")}`,
   );
   const backend = await openBackend(name);
   try {
     const report = await runChaos({
-      ...{ url: await backend.create(), runs, seed, failures, workers },
+      ...{ url: await backend.create(), runs, seed, failures, workers, timeoutMs },
+      ...(isVerbose && { onLine: (line: string) => console.log(`  ${line}`) }),
       ...(backend.server && { server: backend.server }),
     });
     print(report);

@@ -7,7 +7,7 @@ import { chaos } from "./chaos.ts";
 
 const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
 
-  chaos [--runs N] [--workers N] [--failures ${DATABASE_FAILURES.join(",")}]
+  chaos [--runs N] [--workers N] [--timeout SECONDS] [--verbose] [--failures ${DATABASE_FAILURES.join(",")}]
                  runs over workers that fail; each run is held to the promises
 
 Without --backend: both. Without --seed: a fresh one, which is printed.`;
@@ -21,6 +21,8 @@ const { values, positionals } = parseArgs({
     runs: { type: "string" },
     workers: { type: "string" },
     failures: { type: "string" },
+    timeout: { type: "string" },
+    verbose: { type: "boolean" },
     help: { type: "boolean" },
   },
 });
@@ -63,6 +65,8 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
       ...{ backend, seed, failures: parseFailures(values.failures, backend) },
       runs: parseNumber("runs", values.runs, 300),
       workers: parseNumber("workers", values.workers, 2),
+      timeoutMs: parseNumber("timeout", values.timeout, 120) * 1_000,
+      isVerbose: values.verbose === true,
     }),
 };
 

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel } from "@gyre/ai/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -67,5 +69,20 @@ describe.runIf(findPostgres() !== undefined)("a run on Postgres", () => {
     await expect(broken).rejects.toMatchObject({ code: "unavailable" });
     expect(await database.first("select 1 as n")).toEqual({ n: 1 });
     await database.close();
+  });
+
+  it("a program that has nothing else to do comes to the end of close()", async () => {
+    const code = `
+      import { openRuns } from ${JSON.stringify(new URL("../../dist/index.js", import.meta.url).href)};
+      const runs = await openRuns(${JSON.stringify(server.url())});
+      const stop = runs.store.listen("work", () => {});
+      await runs.list();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await runs.close();
+      console.log("closed");`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...["--input-type=module", "-e", code],
+    ]);
+    expect(stdout).toBe("closed\n");
   });
 });

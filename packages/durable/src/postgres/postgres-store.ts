@@ -48,6 +48,7 @@ import { migrate } from "./schema.ts";
 const DEFAULT_POOL = 10;
 /** Claims of tenants with limits are made one after the other. */
 const CLAIM_LOCK = 4_715_020_212;
+const STAY_MS = 1_000;
 const UNIQUE_VIOLATION = "23505";
 
 /** By the clock of the database, at the beginning of the transaction. */
@@ -796,8 +797,14 @@ export class PostgresStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.#notifier.close();
-    await Promise.all([this.#database.close(), this.#leases.close()]);
+    // Idle connections keep no program alive, and their end is to be seen.
+    const alive = setInterval(() => {}, STAY_MS);
+    try {
+      await this.#notifier.close();
+      await Promise.all([this.#database.close(), this.#leases.close()]);
+    } finally {
+      clearInterval(alive);
+    }
   }
 }
 

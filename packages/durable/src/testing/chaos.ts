@@ -85,6 +85,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await cluster.start();
     const driven = await driveAll(runs, options, cluster);
     const ms = Math.round(performance.now() - from);
+    options.onLine?.(`${driven.filter(({ isOver }) => isOver).length} runs were seen to end`);
     await cluster.end();
     return {
       ...(await check(runs, options, driven, readJournals(folder))),
@@ -107,6 +108,7 @@ async function driveAll(
     id: `run-${index + 1}`,
     seen: new Map(),
     sent: [],
+    isOver: false,
   }));
   const waiting = [...driven];
   const signal = AbortSignal.timeout(timeoutMs);

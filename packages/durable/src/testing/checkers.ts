@@ -31,6 +31,8 @@ export interface Evidence {
   readonly seen: ReadonlyMap<number, string>;
   readonly stored: ReadonlyMap<number, string>;
   readonly sent: readonly SentItem[];
+  /** Its watcher has seen the end. */
+  readonly isOver: boolean;
   /** The lines of its session. */
   readonly journal: readonly JournalLine[];
 }
@@ -104,8 +106,11 @@ function checkEnd({ evidence: { row, sent } }: Facts, report: Report): void {
   }
 }
 
-/** D1: what was seen is stored. */
-function checkWatched({ evidence: { seen, stored } }: Facts, report: Report): void {
+/** D1, D21: what was seen is stored, and the end is seen. */
+function checkWatched({ evidence }: Facts, report: Report): void {
+  const { seen, stored, row, isOver } = evidence;
+  if (row?.status !== "ended") return;
+  if (!isOver) report("D21", `has ended, and its watcher has seen ${seen.size} of ${stored.size}`);
   for (const [seq, event] of seen) {
     if (stored.get(seq) !== event) report("D1", `what was seen as ${seq} is not in the log`);
   }

@@ -14,6 +14,8 @@ export interface DrivenRun {
   readonly id: string;
   readonly seen: Map<number, string>;
   readonly sent: SentItem[];
+  /** Its watcher has seen the end. */
+  isOver: boolean;
 }
 
 /** Starts a run and does what its plan says, as a person would, until the run has ended. */
@@ -39,6 +41,7 @@ export async function driveRun(
         await caller.see(event);
         after = event.seq;
       }
+      driven.isOver = !signal.aborted;
       return;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
@@ -50,7 +53,7 @@ export async function driveRun(
 /** Gathers what the checkers need. */
 export async function gatherEvidence(
   runs: Runs,
-  { id, seen, sent }: DrivenRun,
+  { id, seen, sent, isOver }: DrivenRun,
   journal: readonly JournalLine[],
 ): Promise<Evidence> {
   const row = await runs.store.readRun(id);
@@ -61,7 +64,7 @@ export async function gatherEvidence(
     }
   }
   return {
-    ...{ run: id, row, seen, sent, stored, journal },
+    ...{ run: id, row, seen, sent, isOver, stored, journal },
     log: await runs.store.readEntriesAfter(id, 0, 100_000),
     messages: row ? await runs.get(id).messages() : [],
   };
