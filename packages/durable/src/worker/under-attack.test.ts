@@ -98,7 +98,7 @@ describe("a session with more than one run", () => {
     const runs = new Runs(store);
     const first = await runs.start("One.", { agent: "office", id: "r1", session: "s" });
     for (const worker of ["w1", "w2"]) {
-      await store.register({ id: worker, agents: [], pools: [""], leaseMs: -1 });
+      await store.register({ id: worker, agents: [], pools: [""], leaseMs: -20_000 });
       const wish = { worker, agents: ["office"], refused: [], pools: [""], limit: 1 };
       await store.claim({ ...wish, maxDeaths: 1, alone: true });
       await store.sweep({ expired: true, maxDeaths: 1 });
