@@ -15,7 +15,7 @@ import { listPackages, packageName } from "../shared/workspace.mjs";
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const ARROWS = {
-  cli: ["coding", "server", "tools", "sessions", "protocol", "agent", "ai"],
+  cli: ["coding", "server", "durable", "tools", "sessions", "protocol", "agent", "ai"],
   coding: ["tools", "sessions", "agent", "ai"],
   server: ["durable", "protocol", "agent", "ai"],
   durable: ["sessions", "agent", "ai"],
@@ -222,11 +222,11 @@ function isForNode(point) {
  * @param {readonly Package[]} packages
  */
 function isBroughtAlong(name, { manifest }, packages) {
-  const version = manifest.dependencies?.[name];
+  const version = collectDeclared(manifest)[name];
   if (manifest.bundled !== true || version === undefined) return false;
   return packages.some(
     (other) =>
-      other.manifest.dependencies?.[name] === version &&
+      collectDeclared(other.manifest)[name] === version &&
       other.manifest.name in (manifest.devDependencies ?? {}),
   );
 }

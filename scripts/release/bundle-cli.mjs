@@ -20,8 +20,11 @@ const ENTRY = "gyre";
 const LICENSES = "THIRD-PARTY-LICENSES.txt";
 const EXECUTABLE = 0o755;
 
-/** It brings a program along, one a system: what cannot be put into a file of ours. */
-const NOT_BUNDLED = ["@vscode/ripgrep"];
+/**
+ * The first two bring programs along, one a system: what cannot be put into a file of ours. `pg` is
+ * installed by those who use Postgres.
+ */
+const NOT_BUNDLED = ["@vscode/ripgrep", "libsql", "pg"];
 
 /**
  * What is compiled once is kept by Node, where Node can (22 and later), in a folder of the

@@ -62,6 +62,7 @@ const start: Readonly<Record<CommandName, Start>> = {
   serve: async (_args, ...given) => (await import("./modes/serve/serve.ts")).runServe(...given),
   models: async (...given) => (await import("./commands/models.ts")).runModels(...given),
   sessions: async (...given) => (await import("./commands/sessions.ts")).runSessions(...given),
+  runs: async (...given) => (await import("./commands/runs/runs.ts")).runRuns(...given),
   doctor: async (_args, ...given) =>
     (await import("./commands/doctor/doctor.ts")).runDoctor(...given),
   login: async (...given) => (await import("./commands/login.ts")).runLogin(...given),
@@ -248,7 +249,10 @@ async function withSignals(
   process.stderr.on("error", () => {});
   // By default Node prints two lines about itself for each.
   process.removeAllListeners("warning");
-  process.on("warning", reportError);
+  process.on("warning", (warning) => {
+    // That a part of Node is new is nothing that a user can act on.
+    if (warning.name !== "ExperimentalWarning") reportError(warning);
+  });
   try {
     const result = await run({
       signal: controller.signal,

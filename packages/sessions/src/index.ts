@@ -6,7 +6,7 @@ export { MAX_LINE_BYTES } from "./format/line.ts";
 export { addToSummary, type EntryRow, summarizeHeader } from "./format/row.ts";
 export type { SessionStorage } from "./format/storage.ts";
 export * from "./format/types.ts";
-export { createSession, openSession } from "./file/session-file.ts";
+export { createSession, openSession, writeSession } from "./file/session-file.ts";
 export { checkProcess, identifyProcess, type ProcessIdentity } from "./file/process.ts";
 export type { LockHolder } from "./file/unlock.ts";
 export { MemorySessions } from "./memory-sessions.ts";

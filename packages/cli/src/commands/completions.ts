@@ -149,9 +149,10 @@ function listFlags(command: string | undefined): Candidate[] {
   );
 }
 
-/** What follows the name of a command: words are written small in the table, the rest is meant. */
+/** What follows the name of a command: a verb where it has some, else words, which are written small in the table, the rest is meant. */
 function findArgument(command: CommandName): readonly string[] | Lookup {
-  const { takes = "" }: CommandSpec = COMMANDS[command];
+  const { takes = "", verbs }: CommandSpec = COMMANDS[command];
+  if (verbs) return Object.keys(verbs);
   const words = takes.match(/\b[a-z]+\b/g);
   if (words) return words;
   if (takes.includes("SERVICE")) return SERVICES.map(({ id }) => id);

@@ -20,6 +20,10 @@ const DATE = "November 15, 2026";
 
 /** What the program does with variables that are not settings. */
 const VARIABLES: readonly (readonly [names: readonly string[], about: string])[] = [
+  [
+    ["GYRE_DATABASE"],
+    "Where gyre runs finds runs, as --database: an address with a password is not for a command line, which others can see.",
+  ],
   [["GYRE_CONFIG"], "Your settings, in place of the usual file, as --config."],
   [
     ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"],

@@ -91,7 +91,8 @@ export function entryText(entry: Entry): string {
 
 const ONE_LINE = { keepNewlines: false };
 
-function messageText(message: AgentMessage): string {
+/** A message for people; nothing for one that says nothing to them. Safe for a terminal. */
+export function messageText(message: AgentMessage): string {
   if (message.role === "userCommand") {
     const aside = message.aside ? ", not sent to the model" : "";
     return section(`user ran ${message.command} (${exitText(message)}${aside})`, message.output);

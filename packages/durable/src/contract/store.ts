@@ -1,4 +1,5 @@
 import type { EntryInfo, EntryRow } from "@gyre/sessions";
+import type { StoreCheck } from "./types.ts";
 
 /**
  * What keeps runs: SQLite or Postgres. The worker and the side that asks are the same over both.
@@ -85,6 +86,9 @@ export interface Store {
    * alive for a whole lease itself.
    */
   sweep(options: { expired: boolean; maxDeaths: number }): Promise<SweptSession[]>;
+
+  /** Looks at what can be wrong with the store itself. */
+  check(): Promise<StoreCheck[]>;
 
   // Hints.
 

@@ -82,6 +82,8 @@ export interface RunSummary {
   usage: Usage;
   startedAt: Date;
   endedAt?: Date;
+  /** Why no worker will claim it as things are, and what to do; in a list only with `stuck`. */
+  stuck?: string;
 }
 
 /** What a run is at one moment. */
@@ -97,8 +99,26 @@ export interface RunInfo extends RunSummary {
   worker?: string;
   parent?: { run: string; call: string };
   meta: Readonly<Record<string, string>>;
-  /** Why no worker will claim it as things are, and what to do. */
-  stuck?: string;
+}
+
+/** One worker's work on a run, as the log shows it. */
+export interface ActivationInfo {
+  /** The number of the session's activation, as in `RunEvent`. */
+  readonly activation: number;
+  /** Its first and last entry. */
+  readonly from: Date;
+  readonly to: Date;
+  readonly entries: number;
+  /** How it ended. Absent: it goes on, or its worker died. */
+  readonly stop?: AgentStop;
+}
+
+/** How a session file is written. */
+export interface ExportOptions {
+  /** The folder that the session is of. Default: that of the process. */
+  cwd?: string;
+  /** Called now and then with the entries that are written. */
+  onProgress?: (entries: number) => void;
 }
 
 export interface RunFilter {
@@ -179,6 +199,13 @@ export interface Run {
   retry(): Promise<void>;
   /** The messages of the run so far. */
   messages(): Promise<AgentMessage[]>;
+  /** The workers' parts of it, in order. One that wrote nothing is not among them. */
+  activations(): Promise<ActivationInfo[]>;
+  /**
+   * Writes the session of the run, as it is now, to a new session file, which `@gyre/sessions`
+   * opens. Resolves to the number of entries. Rejects with `SessionError`: `exists`, `write_failed`.
+   */
+  export(path: string, options?: ExportOptions): Promise<number>;
   /** The events of the run, from any process, up to its end. */
   watch(options?: WatchOptions): AsyncIterable<RunEvent>;
   /** Waits for the end of the run; whether its workers die meanwhile does not show. */
@@ -196,6 +223,18 @@ export interface WorkerInfo extends Omit<WorkerRow, "startedAt" | "leaseMs"> {
 export interface Retention {
   /** Runs that ended longer ago than this. */
   olderThanMs: number;
+  /** Called after each transaction with the number of deleted runs so far. */
+  onProgress?: (deleted: number) => void;
+  /** Ends it between two transactions. */
+  signal?: AbortSignal;
+}
+
+/** Something that was looked at, and what to do about it. */
+export interface StoreCheck {
+  readonly name: string;
+  readonly status: "ok" | "warning" | "problem";
+  /** One line for people, without a password. */
+  readonly message: string;
 }
 
 /** What a tenant may have at once. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type * as Pg from "pg";
 import type { Hint, Interest } from "../contract/store.ts";
 import { clientConfig, type Database } from "./database.ts";
@@ -31,6 +31,7 @@ export class Notifier {
     work: new Set(),
     log: new Set(),
   };
+  readonly #probes = new Map<string, () => void>();
   readonly #changed: Record<Interest, Set<string>> = { work: new Set(), log: new Set() };
   #client: Pg.Client | undefined;
   #isConnecting = false;
@@ -61,6 +62,30 @@ export class Notifier {
       () => void this.#send(),
       Math.max(0, this.#sentAt + MIN_GAP_MS - Date.now()),
     ).unref();
+  }
+
+  /** Whether a notification that another connection sends arrives here within `ms`. */
+  async probe(ms: number): Promise<boolean> {
+    const token = randomUUID();
+    return new Promise((resolve) => {
+      const finish = (hasArrived: boolean): void => {
+        clearTimeout(timer);
+        stop();
+        this.#probes.delete(token);
+        resolve(hasArrived);
+      };
+      const timer = setTimeout(() => finish(false), ms);
+      this.#probes.set(token, () => finish(true));
+      const send = (): void => {
+        const payload = JSON.stringify({ probe: token });
+        this.#options.database
+          .run("select pg_notify($1, $2)", this.#channel, payload)
+          .catch(() => finish(false));
+      };
+      // A connection that begins to listen calls its listeners.
+      const stop = this.listen("log", send);
+      if (this.#client) send();
+    });
   }
 
   async close(): Promise<void> {
@@ -141,6 +166,7 @@ export class Notifier {
 
   #receive(payload: string, client: Pg.Client): void {
     if (client !== this.#client) return;
+    for (const [token, arrive] of this.#probes) if (payload.includes(token)) arrive();
     for (const [interest, sessions] of parsePayload(payload)) {
       if (sessions.length === 0) this.#call(interest, {});
       for (const session of sessions) this.#call(interest, { session });

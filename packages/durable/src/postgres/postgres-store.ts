@@ -40,7 +40,8 @@ import type {
   TenantRow,
   WorkerRow,
 } from "../contract/store.ts";
-import type { StoreOptions } from "../contract/types.ts";
+import type { StoreCheck, StoreOptions } from "../contract/types.ts";
+import { checkPostgres } from "./check.ts";
 import { Database, explainError, loadPg, Rollback, type Session } from "./database.ts";
 import { Notifier } from "./notifier.ts";
 import { migrate } from "./schema.ts";
@@ -200,6 +201,10 @@ export class PostgresStore implements Store {
       schema: schema ?? "",
     });
     return new PostgresStore(database, leases, notifier);
+  }
+
+  check(): Promise<StoreCheck[]> {
+    return checkPostgres(this.#database, this.#notifier);
   }
 
   /** Statements that were run so far, for measurements. */

@@ -2,6 +2,7 @@ import type { AgentEndEvent, AgentEvent, AgentMessage } from "@gyre/agent";
 import { isRecord } from "@gyre/ai";
 import { type Entry, type EntryLogSession, openEntryLog, SESSION_VERSION } from "@gyre/sessions";
 import type { RunRow, Store, StoredEntry } from "../contract/store.ts";
+import type { ActivationInfo } from "../contract/types.ts";
 
 /** Entries that are read at once. */
 export const READ_AT_ONCE = 500;
@@ -55,22 +56,56 @@ function openRows(id: string, rows: readonly StoredEntry[]): EntryLogSession {
   });
 }
 
+/** The rows of a session behind `after`, as far as there are some now. */
+export async function* readRows(
+  store: Store,
+  session: string,
+  after: number = 0,
+): AsyncGenerator<StoredEntry, void, void> {
+  for (let last = after; ;) {
+    const rows = await store.readEntriesAfter(session, last, READ_AT_ONCE);
+    yield* rows;
+    last = rows.at(-1)?.id ?? last;
+    if (rows.length < READ_AT_ONCE) return;
+  }
+}
+
+async function* readRunRows(store: Store, run: RunRow): AsyncGenerator<StoredEntry, void, void> {
+  const { firstSeq, lastSeq = Infinity } = run;
+  if (firstSeq === undefined) return;
+  for await (const row of readRows(store, run.session, firstSeq - 1)) {
+    if (row.id > lastSeq) return;
+    yield row;
+  }
+}
+
 /** The messages of a run so far; results stand next to their calls. */
 export async function readRunMessages(store: Store, run: RunRow): Promise<AgentMessage[]> {
-  const { firstSeq, lastSeq = Infinity } = run;
-  if (firstSeq === undefined) return [];
   const decoder = new EntryDecoder(store, run.session);
   const messages: AgentMessage[] = [];
-  for (let after = firstSeq - 1; ;) {
-    const rows = await store.readEntriesAfter(run.session, after, READ_AT_ONCE);
-    for (const row of rows) {
-      if (row.id > lastSeq) return messages;
-      after = row.id;
-      const entry = await decoder.decode(row);
-      if (entry.type === "message") messages.push(entry.message);
-    }
-    if (rows.length < READ_AT_ONCE) return messages;
+  for await (const row of readRunRows(store, run)) {
+    const entry = await decoder.decode(row);
+    if (entry.type === "message") messages.push(entry.message);
   }
+  return messages;
+}
+
+/** The parts of a run, by the token of the worker that wrote them. */
+export async function readActivations(store: Store, run: RunRow): Promise<ActivationInfo[]> {
+  const found = new Map<number, ActivationInfo>();
+  for await (const row of readRunRows(store, run)) {
+    const { token: activation, timestamp } = row;
+    // The prompt is written before a worker has claimed it.
+    if (row.id === run.firstSeq && row.type === "message") continue;
+    const before = found.get(activation);
+    const stop = readEnd(row)?.stop;
+    const at = new Date(timestamp);
+    found.set(activation, {
+      ...{ activation, from: before?.from ?? at, to: at, entries: (before?.entries ?? 0) + 1 },
+      ...(stop && { stop }),
+    });
+  }
+  return [...found.values()];
 }
 
 /** The event of an entry; nothing where it has none. */

@@ -11,12 +11,15 @@ import {
 import { textOf } from "@gyre/ai";
 import { DurableError } from "../contract/errors.ts";
 import { assertFits, encodeMessages } from "../contract/messages.ts";
-import { readRunMessages } from "./read-log.ts";
+import { exportSession } from "./export.ts";
+import { readActivations, readRunMessages } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
 import type { ItemKind, RunRow } from "../contract/store.ts";
 import { explainStuck } from "./stuck.ts";
 import { toInfo } from "./summary.ts";
 import type {
+  ActivationInfo,
+  ExportOptions,
   Keyed,
   Run,
   RunEvent,
@@ -92,6 +95,15 @@ export class RunHandle implements Run {
 
   async messages(): Promise<AgentMessage[]> {
     return readRunMessages(this.#runs.store, await this.#read());
+  }
+
+  async activations(): Promise<ActivationInfo[]> {
+    return readActivations(this.#runs.store, await this.#read());
+  }
+
+  async export(path: string, options: ExportOptions = {}): Promise<number> {
+    const { session, startedAt } = await this.#read();
+    return exportSession(this.#runs.store, session, path, { createdAt: startedAt, ...options });
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<RunEvent> {

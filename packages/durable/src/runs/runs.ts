@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { PromptInput } from "@gyre/agent";
 import { DurableError } from "../contract/errors.ts";
+import { checkWork } from "./check.ts";
 import { LiveHub } from "./live.ts";
 import { LogHub } from "./log-hub.ts";
 import { encodeMessages } from "../contract/messages.ts";
@@ -14,6 +15,7 @@ import type {
   RunFilter,
   RunPage,
   StartOptions,
+  StoreCheck,
   StoreOptions,
   TenantLimits,
   WorkerInfo,
@@ -92,12 +94,35 @@ export class Runs {
       last && rows.length === limit ? { next: `${last.startedAt} ${last.id}` } : undefined;
     if (!filter.stuck) return { runs: rows.map(toSummary), ...next };
     const workers = await this.store.listWorkers();
-    const stuck = rows.filter((row) => explainStuck(row, workers) !== undefined);
-    return { runs: stuck.map(toSummary), ...next };
+    const runs = rows.flatMap((row) => {
+      const stuck = explainStuck(row, workers);
+      return stuck === undefined ? [] : { ...toSummary(row), stuck };
+    });
+    return { runs, ...next };
   }
 
   async workers(): Promise<WorkerInfo[]> {
     return (await this.store.listWorkers()).map(toWorkerInfo);
+  }
+
+  /**
+   * Declares a worker dead: what it works on is ready for others at once. One that is alive notices,
+   * stops what it does there, and goes on under another id. Rejects with `not_found`.
+   */
+  async release(worker: string): Promise<void> {
+    const workers = await this.store.listWorkers();
+    if (!workers.some(({ id }) => id === worker)) {
+      throw new DurableError(
+        "not_found",
+        `There is no worker "${worker}": workers() has those that there are.`,
+      );
+    }
+    await this.store.unregister(worker);
+  }
+
+  /** Looks at what can be wrong: the store, its workers, and runs that none of them will claim. */
+  async check(): Promise<StoreCheck[]> {
+    return [...(await this.store.check()), ...(await checkWork(this))];
   }
 
   /** Limits what a tenant may have at once. What runs already goes on. */
@@ -106,13 +131,14 @@ export class Runs {
   }
 
   /** Deletes runs that have ended, with their messages. One with an open child stays. */
-  async prune({ olderThanMs }: Retention): Promise<{ deleted: number }> {
+  async prune({ olderThanMs, onProgress, signal }: Retention): Promise<{ deleted: number }> {
     const before = Date.now() - olderThanMs;
     let deleted = 0;
     for (;;) {
       const count = await this.store.prune(before, PRUNED_AT_ONCE);
       deleted += count;
-      if (count < PRUNED_AT_ONCE) return { deleted };
+      onProgress?.(deleted);
+      if (count < PRUNED_AT_ONCE || signal?.aborted) return { deleted };
     }
   }
 

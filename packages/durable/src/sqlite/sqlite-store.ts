@@ -31,7 +31,9 @@ import type {
   TenantRow,
   WorkerRow,
 } from "../contract/store.ts";
+import type { StoreCheck } from "../contract/types.ts";
 import { Bell } from "./bell.ts";
+import { checkSqlite } from "./check.ts";
 import { Connection } from "./connection.ts";
 import { type DriverName, explainError, openDriver } from "./driver.ts";
 import {
@@ -125,6 +127,10 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw explainError(path, error);
     }
+  }
+
+  check(): Promise<StoreCheck[]> {
+    return checkSqlite(this.#connection);
   }
 
   /** Statements that were run so far, for measurements. */

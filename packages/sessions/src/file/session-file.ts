@@ -5,6 +5,7 @@ import { type FileHandle, mkdir, open, realpath, rm, stat } from "node:fs/promis
 import { basename, dirname, join, resolve } from "node:path";
 import { SESSION_VERSION, type SessionHeader } from "../format/entry.ts";
 import { encodeEntry, encodeHeader, LF } from "../format/line.ts";
+import type { EntryRow } from "../format/row.ts";
 import { parseFileName } from "../format/summary.ts";
 import {
   type NewSession,
@@ -36,6 +37,54 @@ export async function createSession(
   const origin = from && { from };
   const header = encodeHeader({ id, createdAt: createdAt ?? clock.now(), cwd, ...origin });
   return createFile(path, clock, (handle) => writeAll(handle, header));
+}
+
+/**
+ * Makes a session file that has these entries, as another store keeps them, and closes it. Rejects
+ * with `exists` as `createSession` does; where reading the rows fails no file is left.
+ */
+export async function writeSession(
+  path: string,
+  { cwd, id = randomUUID(), from, createdAt }: NewSession,
+  rows: AsyncIterable<EntryRow>,
+): Promise<void> {
+  const header = encodeHeader({
+    id,
+    createdAt: createdAt ?? Date.now(),
+    cwd,
+    ...(from && { from }),
+  });
+  const session = await createFile(path, systemClock, async (handle) => {
+    const lines = new LineCollector(handle, header);
+    for await (const row of rows) await lines.add(row);
+    await lines.flush();
+  });
+  await session.close();
+}
+
+/** Writes lines to a file, many at once. */
+class LineCollector {
+  readonly #handle: FileHandle;
+  #lines: Buffer[];
+  #bytes = 0;
+
+  constructor(handle: FileHandle, header: Buffer) {
+    this.#handle = handle;
+    this.#lines = [header];
+  }
+
+  async add({ data, ...row }: EntryRow): Promise<void> {
+    const line = encodeEntry({ ...row, w: FIRST_EPOCH }, data);
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    if (this.#bytes >= WRITE_BYTES) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    await writeAll(this.#handle, Buffer.concat(this.#lines));
+    this.#lines = [];
+    this.#bytes = 0;
+  }
 }
 
 /**
@@ -185,20 +234,9 @@ class FileSession extends LogSession implements SessionFile {
     const from = { session: this.header.id, ...(id !== null && { entry: id }) };
     const header = encodeHeader({ id: newId, createdAt: this.clock.now(), cwd, from });
     return createFile(path, this.clock, async (handle) => {
-      let lines = [header];
-      let bytes = 0;
-      const flush = async (): Promise<void> => {
-        await writeAll(handle, Buffer.concat(lines));
-        lines = [];
-        bytes = 0;
-      };
-      await this.copyBranch(async ({ data, ...row }) => {
-        const line = encodeEntry({ ...row, w: FIRST_EPOCH }, data);
-        lines.push(line);
-        bytes += line.length;
-        if (bytes >= WRITE_BYTES) await flush();
-      }, id);
-      await flush();
+      const lines = new LineCollector(handle, header);
+      await this.copyBranch((row) => lines.add(row), id);
+      await lines.flush();
     });
   }
 }

@@ -28,8 +28,7 @@ import { openModels } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../core/options.ts";
 import { inspectSettings } from "@gyre/coding/internal/settings/load";
 import type { Settings } from "@gyre/coding/internal/settings/settings";
-import { plainText } from "@gyre/coding/internal/text/plain-text";
-import { openTerminal } from "../../core/terminal.ts";
+import { writeChecks } from "./write-checks.ts";
 import { version } from "@gyre/coding/internal/core/version";
 
 /** What `runDoctor` takes from elsewhere; for tests. */
@@ -41,8 +40,6 @@ export interface DoctorParts {
   /** The path of ripgrep. */
   ripgrep?: () => Promise<string>;
 }
-
-const WIDEST_STATUS = "problem".length;
 
 /**
  * `gyre doctor`: looks at everything that a run needs, without any request to the network,
@@ -112,27 +109,4 @@ async function ownServices(models: Settings["models"]): Promise<ServicePreset[]>
 
 async function bundledRipgrep(): Promise<string> {
   return (await import("@vscode/ripgrep")).rgPath;
-}
-
-function writeChecks(checks: readonly Check[], io: Io): void {
-  const { style } = openTerminal(io.stdout, io.env);
-  const colors = { ok: style.green, warning: style.yellow, problem: style.red };
-  const widest = Math.max(...checks.map(({ name }) => name.length));
-  for (const { message, name, status } of checks) {
-    const color = colors[status];
-    const text = plainText(message).replaceAll("\n", " ");
-    io.stdout.write(`${color(status.padEnd(WIDEST_STATUS))}  ${name.padEnd(widest)}  ${text}\n`);
-  }
-  const count = (status: Check["status"]): number =>
-    checks.filter((check) => check.status === status).length;
-  const [problems, warnings] = [count("problem"), count("warning")];
-  io.stdout.write(
-    problems + warnings === 0
-      ? "\nAll is well.\n"
-      : `\n${counted(problems, "problem")}, ${counted(warnings, "warning")}.\n`,
-  );
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
