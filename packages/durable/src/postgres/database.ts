@@ -12,8 +12,10 @@ const BIGINT_OID = 20;
 
 /** Two transactions wait for each other, or one has changed what the other read. */
 const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01"]);
-/** Shut down, starting up, or out of connections. Class 08 is the connection itself. */
-const AWAY: ReadonlySet<string> = new Set(["57P01", "57P02", "57P03", "53300", "25006"]);
+/** It is read-only for now, or another transaction took too long. */
+const AWAY: ReadonlySet<string> = new Set(["25006", "25P03", "55P03"]);
+/** The connection itself, out of disk or memory, shut down or canceled, an error of the system. */
+const AWAY_CLASSES: ReadonlySet<string> = new Set(["08", "53", "57", "58"]);
 const NO_ACCESS: Readonly<Record<string, string>> = {
   "28000": "the database does not let this user in",
   "28P01": "the password is wrong",
@@ -70,6 +72,8 @@ export class Database implements Session {
     });
     // A connection that breaks between two uses is replaced when it is needed.
     this.#pool.on("error", () => {});
+    // One that breaks between two statements of a transaction fails the next of them.
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
     // One that breaks in the middle of a transaction fails its next statement.
     this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
@@ -99,7 +103,10 @@ export class Database implements Session {
         await this.#query(client, isTakenBack ? "rollback" : "commit", []);
         return value;
       } catch (error) {
-        await this.#query(client, "rollback", []).catch(() => {});
+        // A connection that does not answer is closed, which takes everything back as well.
+        if (!isAway(error) || CONFLICTS.has(readCode(error) ?? "")) {
+          await this.#query(client, "rollback", []).catch(() => {});
+        }
         throw error;
       }
     });
@@ -157,10 +164,7 @@ export class Database implements Session {
   #prepare(sql: string): { text: string; name?: string } {
     let prepared = this.#texts.get(sql);
     if (!prepared) {
-      const text =
-        this.#schema === undefined
-          ? sql
-          : sql.replace(/\bgyre_/g, `${quoteName(this.#schema)}.gyre_`);
+      const text = this.#schema === undefined ? sql : qualify(sql, this.#schema);
       const isKept = !this.#isPooled && /^\s*(?:select|with|update|insert|delete)\b/.test(sql);
       const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
       prepared = { text, ...(isKept && { name }) };
@@ -196,8 +200,12 @@ export async function loadPg(): Promise<typeof Pg> {
   }
 }
 
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+/** Names the schema of each table, also where a name is a text. */
+function qualify(sql: string, schema: string): string {
+  const name = `"${schema.replaceAll('"', '""')}".gyre_`;
+  return sql.replace(/'?\bgyre_/g, (found) =>
+    found.startsWith("'") ? `'${name.replaceAll("'", "''")}` : name,
+  );
 }
 
 /** Host, port and name, without what is secret. */
@@ -239,7 +247,9 @@ function isAway(error: unknown): boolean {
   const code = readCode(error);
   // Of the system, such as ECONNRESET: no code of Postgres begins with E.
   if (code?.startsWith("E")) return true;
-  if (code !== undefined) return AWAY.has(code) || code.startsWith("08") || CONFLICTS.has(code);
+  if (code !== undefined) {
+    return AWAY.has(code) || AWAY_CLASSES.has(code.slice(0, 2)) || CONFLICTS.has(code);
+  }
   const message = error instanceof Error ? error.message : "";
   return /timeout|terminated|not queryable|connection (?:error|ended|closed)/i.test(message);
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { EntryInfo, EntryType } from "@gyre/sessions";
-import { isUnavailable } from "../contract/errors.ts";
 import {
   type EntryRecord,
   explainAside,
@@ -51,6 +50,8 @@ const DEFAULT_POOL = 10;
 const CLAIM_LOCK = 4_715_020_212;
 const STAY_MS = 1_000;
 const UNIQUE_VIOLATION = "23505";
+/** How long a statement whose connection has broken may still be made. */
+const LOST_CLAIM_MS = 600_000;
 
 /** By the clock of the database, at the beginning of the transaction. */
 const NOW = "(extract(epoch from now()) * 1000)::bigint";
@@ -169,8 +170,8 @@ export class PostgresStore implements Store {
   /** Leases do not wait behind work. */
   readonly #leases: Database;
   readonly #notifier: Notifier;
-  /** Claims whose answer was lost: this process does not work on them. */
-  readonly #lostClaims = new Set<string>();
+  /** Claims whose answer was lost, and when: this process does not work on them. */
+  readonly #lostClaims = new Map<string, { worker: string; at: number }>();
 
   private constructor(database: Database, leases: Database, notifier: Notifier) {
     this.#database = database;
@@ -235,31 +236,28 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #startBeside(run: NewRun): Promise<StartOutcome> {
-    const started = await this.#database.transact(async (db) => {
-      const outcome = await this.#start(db, run);
-      return outcome === "started" || outcome === "queued" ? outcome : new Rollback(outcome);
-    });
-    return started instanceof Rollback ? started.value : started;
+  async #startBeside(run: NewRun, isAgain = false): Promise<StartOutcome> {
+    try {
+      const started = await this.#database.transact(async (db) => {
+        const outcome = await this.#start(db, run);
+        return outcome === "started" || outcome === "queued" ? outcome : new Rollback(outcome);
+      });
+      return started instanceof Rollback ? started.value : started;
+    } catch (error) {
+      // The same run was started in another session in this moment.
+      if (isAgain || !isUniqueViolation(error)) throw error;
+      return this.#startBeside(run, true);
+    }
   }
 
   async #start(db: Session, run: NewRun): Promise<StartOutcome> {
     const known = await readDigest(db, run.id);
     if (known !== undefined) return known === run.digest ? "known" : "other";
-    // The row of the session is the lock: what follows is seen by one at a time.
-    await db.run(
-      `insert into gyre_session (id, tenant, pool, agent, status, ready_at, created_at, updated_at)
-        values ($1, $2, $3, $4, 'idle', ${NOW}, ${NOW}, ${NOW}) on conflict do nothing`,
-      ...[run.session, run.tenant, run.pool, run.agent],
-    );
-    const session = await db.first<SessionRecord>(
-      "select * from gyre_session where id = $1 for update",
-      run.session,
-    );
+    const session = await lockSession(db, run);
     const rival = await readDigest(db, run.id);
     if (rival !== undefined) return rival === run.digest ? "known" : "other";
     // A run waits for its child, which so is never refused.
-    if (!session || (!run.parent && (await this.#isFull(db, run.tenant)))) return "full";
+    if (!run.parent && (await this.#isFull(db, run.tenant))) return "full";
     if (session.agent !== run.agent) return "agent";
     if (session.tenant !== run.tenant) return "tenant";
     const isOpen = session.status === "idle";
@@ -508,13 +506,13 @@ export class PostgresStore implements Store {
     try {
       return await this.#claim(wish, batch);
     } catch (error) {
-      if (isUnavailable(error)) this.#lostClaims.add(batch);
+      this.#lostClaims.set(batch, { worker: wish.worker, at: performance.now() });
       throw error;
     }
   }
 
   async #claim(wish: ClaimWish, batch: string): Promise<ClaimOutcome> {
-    await this.#releaseLost(wish.worker);
+    await this.#releaseLost();
     const look = await this.#database.first<{
       alive: boolean;
       capped: boolean;
@@ -532,16 +530,20 @@ export class PostgresStore implements Store {
     };
   }
 
-  /** A claim whose answer was lost is given back: its worker is alive, but does not know of it. */
-  async #releaseLost(worker: string): Promise<void> {
-    for (const batch of this.#lostClaims) {
-      await this.#database.run(
-        `update gyre_session set status = 'ready', ready_at = ${NOW}, due = null
-          where owner = $1 and status = 'running' and starts_with(claim, $2)`,
-        ...[worker, `${batch}:`],
-      );
-      this.#lostClaims.delete(batch);
-    }
+  /**
+   * A claim whose answer was lost is given back: its worker is alive, but does not know of it. The
+   * database may make it long after the connection has broken, so it is looked for a while.
+   */
+  async #releaseLost(): Promise<void> {
+    const lost = [...this.#lostClaims];
+    if (lost.length === 0) return;
+    await this.#database.run(
+      `update gyre_session set status = 'ready', ready_at = ${NOW}, due = null
+        where owner = any($1) and status = 'running' and split_part(claim, ':', 1) = any($2)`,
+      ...[lost.map(([, { worker }]) => worker), lost.map(([batch]) => batch)],
+    );
+    const before = performance.now() - LOST_CLAIM_MS;
+    for (const [batch, { at }] of lost) if (at < before) this.#lostClaims.delete(batch);
   }
 
   async #claimFree(wish: ClaimWish, batch: string): Promise<SessionRecord[]> {
@@ -690,7 +692,7 @@ export class PostgresStore implements Store {
           values ($1, $2, 'decision', $3, $4, coalesce($5, ${NOW} + $6), ${NOW})
           on conflict (session, key) do nothing`,
         ...[session, run ?? "", data, key],
-        ...("at" in due ? [due.at, null] : [null, due.inMs]),
+        ...("at" in due ? [due.at, null] : [null, Math.ceil(due.inMs)]),
       );
     }
     await db.run(
@@ -701,7 +703,7 @@ export class PostgresStore implements Store {
       ...[
         session,
         status,
-        finish.readyInMs ?? null,
+        finish.readyInMs === undefined ? null : Math.ceil(finish.readyInMs),
         timers.map(({ key }) => key),
         end !== undefined,
       ],
@@ -728,7 +730,8 @@ export class PostgresStore implements Store {
     await db.run(
       `update gyre_run set stop = $2, error = $3, answer = $4, pending = null, last_seq = $5,
         ended_at = ${NOW} where id = $1`,
-      ...[run, stop, error ?? null, answer ?? null, seq],
+      // A text of Postgres has no NUL.
+      ...[run, stop, error?.replaceAll("\0", "\ufffd") ?? null, answer ?? null, seq],
     );
     // Messages wait: the run may be retried.
     await db.run(
@@ -841,6 +844,23 @@ async function isBehind(db: Session, session: string, run: string): Promise<bool
   if (!row || row.run === run || (row.run === null && row.status === "running")) return false;
   const own = await db.first("select 1 from gyre_run where id = $1 and parent is null", run);
   return own !== undefined;
+}
+
+/** The row of the session is the lock: what follows is seen by one at a time. */
+async function lockSession(db: Session, run: NewRun): Promise<SessionRecord> {
+  for (;;) {
+    await db.run(
+      `insert into gyre_session (id, tenant, pool, agent, status, ready_at, created_at, updated_at)
+        values ($1, $2, $3, $4, 'idle', ${NOW}, ${NOW}, ${NOW}) on conflict do nothing`,
+      ...[run.session, run.tenant, run.pool, run.agent],
+    );
+    const session = await db.first<SessionRecord>(
+      "select * from gyre_session where id = $1 for update",
+      run.session,
+    );
+    // Otherwise it was pruned in this moment.
+    if (session) return session;
+  }
 }
 
 async function readDigest(db: Session, run: string): Promise<string | undefined> {
