@@ -131,7 +131,13 @@ describe("findModel", () => {
     }
   });
 
-  it.each(["", " ", "/", "-", "xyzzy", "nowhere/nothing"])("finds nothing for %j", (query) => {
+  it("says how to write a model that the catalog does not have", () => {
+    expect(caught(() => found("nowhere/nothing")).message).toBe(
+      'No model fits "nowhere/nothing". Write a name as provider/id, or add the model to your file of models. In a program, model("nowhere", "nothing") of @gyre/ai/models is one that the catalog does not have.',
+    );
+  });
+
+  it.each(["", " ", "/", "-", "xyzzy"])("finds nothing for %j", (query) => {
     const error = caught(() => found(query));
     expect(error).toBeInstanceOf(ModelNotFoundError);
     expect(error.message).toBe(

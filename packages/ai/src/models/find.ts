@@ -12,7 +12,11 @@ export class ModelNotFoundError extends Error {
       suggestions.length > 0
         ? `Did you mean ${suggestions.join(", ")}?`
         : "Write a name as provider/id, or add the model to your file of models.";
-    super(`No model fits "${query}". ${next}`);
+    const [, service, id] = /^([\w-]+)\/(\S+)$/.exec(query) ?? [];
+    const own = id
+      ? ` In a program, model("${service}", "${id}") of @gyre/ai/models is one that the catalog does not have.`
+      : "";
+    super(`No model fits "${query}". ${next}${own}`);
     this.name = "ModelNotFoundError";
     this.query = query;
     this.suggestions = suggestions;
