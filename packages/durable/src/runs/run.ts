@@ -128,7 +128,7 @@ export class RunHandle implements Run {
       ...(finalMessage && { finalMessage }),
       ...(error !== undefined && { errorMessage: error }),
     };
-    return {
+    const result = {
       ...{ id, stop, messages, turns, usage },
       ...(error !== undefined && { error }),
       get text() {
@@ -140,6 +140,11 @@ export class RunHandle implements Run {
         throw new OutputError(end, `See the run "${id}".`);
       },
     };
+    // Both may throw: a copy, or a log of the result, does not read them.
+    return Object.defineProperties(result, {
+      text: { enumerable: false },
+      output: { enumerable: false },
+    });
   }
 
   async #send(

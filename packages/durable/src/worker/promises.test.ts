@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AgentTool } from "@gyre/agent";
+import { type AgentTool, OutputError } from "@gyre/agent";
 import { identifyProcess } from "@gyre/sessions";
 import { callAll, fail, type ScriptStep, stall } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
@@ -804,6 +804,17 @@ describe("watching and sessions", () => {
     await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
       const run = await runs.start("Which tea?", { agent: "office", output });
       expect((await run.result()).output).toEqual({ tea: "green" });
+    });
+  });
+
+  it("a result can be copied and logged, with or without an answer", async () => {
+    await withWorker(newUrl(), { agents: [scriptedAgent(["Green."])] }, async (runs) => {
+      const run = await runs.start("Which tea?", { agent: "office" });
+      const result = await run.result();
+      expect(result.text).toBe("Green.");
+      expect(() => result.output).toThrow(OutputError);
+      expect(JSON.parse(JSON.stringify(result))).toMatchObject({ id: run.id, stop: "done" });
+      expect({ ...result }).toMatchObject({ turns: 1 });
     });
   });
 
