@@ -1,6 +1,6 @@
 import type { AnySchema, InferArguments } from "@gyre/ai";
 import { Agent } from "./agent/agent.ts";
-import { type AgentEnd, assertSucceeded } from "./agent/answer.ts";
+import { type AgentEnd, assertSucceeded, RunFailedError } from "./agent/answer.ts";
 import type { AgentOptions } from "./agent/options.ts";
 import type { PromptInput } from "./transcript/input.ts";
 
@@ -12,8 +12,8 @@ export interface GenerateOptions extends AgentOptions {
 
 /**
  * One answer, without an agent that is kept: its text, or with `output` a typed value. Tools are
- * run as in every run. Rejects with `RunFailedError` where the model fails, and with `OutputError`
- * where it gives no value that fits.
+ * run as in every run. Rejects with `RunFailedError` where the model fails, with `OutputError`
+ * where it gives no value that fits, and with the reason of `signal` where that aborts it.
  */
 export function generate(options: GenerateOptions): Promise<AgentEnd>;
 export function generate<const S extends AnySchema>(
@@ -28,6 +28,10 @@ export async function generate({
   const run = { ...(signal && { signal }), ...(output && { output }) };
   const end: AgentEnd<unknown> = await new Agent(options).prompt(prompt, run);
   assertSucceeded(end);
+  if (end.stop === "aborted") {
+    signal?.throwIfAborted();
+    throw new RunFailedError(end);
+  }
   // Where there is none, this throws.
   void end.output;
   return end;

@@ -2,7 +2,8 @@ import type { Model, ProtocolClient } from "@gyre/ai";
 
 /** Where an agent gets what it was not given. */
 export interface ModelAccess {
-  createClient(): Promise<ProtocolClient>;
+  /** A client that can ask `model`. Throws on what is no model. */
+  createClient(model?: Model | string): Promise<ProtocolClient>;
   /** The model of a name. Throws on a name that fits none, or several. */
   findModel(name: string): Promise<Model>;
 }

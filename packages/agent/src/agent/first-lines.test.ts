@@ -1,5 +1,5 @@
 import { type Model, type ProtocolClient } from "@gyre/ai";
-import { call, fail, manualClock, say, scriptedModel } from "@gyre/ai/testing";
+import { call, fail, manualClock, say, scriptedModel, stall } from "@gyre/ai/testing";
 import { afterEach, describe, expect, expectTypeOf, it, vi } from "vitest";
 import * as z from "zod";
 import {
@@ -133,6 +133,23 @@ describe("a model by its name", () => {
     expect(agent.state.messages).toEqual([]);
   });
 
+  it.each(["ollama/llama3", "vllm/Qwen/Qwen3-8B"])(
+    "may be one of a server on this machine: %s",
+    async (name) => {
+      const script = scriptedModel(["Hi"]);
+      useScript(script);
+      const agent = new Agent({ model: name });
+      await agent.prompt("Hi");
+      const { provider, id } = agent.state.model ?? {};
+      expect(`${provider}/${id}`).toBe(name);
+    },
+  );
+
+  it("of a service that is not known says how to write it", async () => {
+    const agent = new Agent({ model: "acme/llama" });
+    await expect(agent.prompt("Hi")).rejects.toThrow(/model\("acme", "llama"\)/);
+  });
+
   it("outside of Node says what to give", async () => {
     await expect(access.findModel("openai/gpt-5")).rejects.toThrow(
       /findModel\("openai\/gpt-5"\) of @gyre\/ai\/models/,
@@ -240,6 +257,14 @@ describe("what people write by mistake", () => {
     await expect(agent.prompt(undefined as never)).rejects.toThrow(
       /A prompt is a text, or messages/,
     );
+  });
+
+  it.each([
+    [{ specificationVersion: "v3", provider: "a", modelId: "b" }, /write \.\.\.fromAiSdk\(model\)/],
+    [scriptedModel([]), /`model` is a client: give it as `protocol`/],
+    [{ id: "llama3" }, /`model` has no `api`: write a name, or model\(service, id\)/],
+  ])("a model that is none, %j, is answered with what to write", async (model, text) => {
+    await expect(make({ model }).prompt("Hi")).rejects.toThrow(text);
   });
 
   it("setThinkingLevel() with a level that there is not is answered with what to write", () => {
@@ -392,6 +417,20 @@ describe("generate", () => {
     });
     expectTypeOf(output).toEqualTypeOf<{ mood: "good" | "bad" }>();
     expect(output.mood).toBe("good");
+  });
+
+  it("rejects where it is aborted", async () => {
+    const script = scriptedModel(() => [say("It "), stall()]);
+    const reason = new Error("The reader left.");
+    const leave = AbortSignal.abort(reason);
+    const options = { model: script.model, protocol: script, prompt: "Hi" };
+    await expect(generate({ ...options, signal: leave })).rejects.toBe(reason);
+    expect(script.calls).toEqual([]);
+    const controller = new AbortController();
+    const running = generate({ ...options, signal: controller.signal });
+    await vi.waitFor(() => expect(script.calls).toHaveLength(1));
+    controller.abort(reason);
+    await expect(running).rejects.toBe(reason);
   });
 
   it("rejects where the model fails, and where no value fits", async () => {

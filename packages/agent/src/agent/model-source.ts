@@ -50,7 +50,7 @@ export class ModelSource {
         const found = await access.findModel(model);
         if (this.model === model) this.model = found;
       }
-      if (!hasClient) this.protocol = await access.createClient();
+      if (!hasClient) this.protocol = await access.createClient(this.model);
     });
   }
 }
