@@ -263,7 +263,7 @@ describe("what people write by mistake", () => {
     [{ specificationVersion: "v3", provider: "a", modelId: "b" }, /write \.\.\.fromAiSdk\(model\)/],
     [scriptedModel([]), /`model` is a client: give it as `protocol`/],
     [{ id: "llama3" }, /`model` has no `api`: write a name, or model\(service, id\)/],
-  ])("a model that is none, %j, is answered with what to write", async (model, text) => {
+  ])("%j in place of a model is answered with what to write", async (model, text) => {
     await expect(make({ model }).prompt("Hi")).rejects.toThrow(text);
   });
 
