@@ -4,6 +4,7 @@ import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { askTool, defineAgent, openRuns, type Runs, sleepTool, Worker } from "@gyre/durable";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { findPostgres, startPostgres } from "../../../../../tests/support/postgres.ts";
 import { scriptedService } from "../../testing/scripted-service.ts";
 import { buildProgram, type Ended, jsonLines, type Program } from "../../testing/program.ts";
 
@@ -334,6 +335,69 @@ describe("gyre runs", () => {
       const { stdout } = await program.gyre(["runs"], { home, cwd: elsewhere, env });
       expect(stdout).toContain("order-1  ready");
     });
+  });
+});
+
+describe("the program", () => {
+  it("loads what keeps runs for gyre runs alone", () => {
+    const chunks = new Map(program.chunks.map((chunk) => [chunk.fileName, chunk]));
+    const isDurable = (name: string): boolean =>
+      chunks.get(name)?.moduleIds.some((id) => /packages[\\/]durable/.test(id)) ?? false;
+    const holders = program.chunks.filter(({ fileName }) => isDurable(fileName));
+    expect(holders.length).toBeGreaterThan(0);
+    const importers = program.chunks.filter(
+      ({ fileName, imports, dynamicImports }) =>
+        !isDurable(fileName) && [...imports, ...dynamicImports].some(isDurable),
+    );
+    const sources = importers.flatMap(({ moduleIds }) => moduleIds);
+    expect(sources.filter((id) => !/commands[\\/](runs|doctor)[\\/]/.test(id))).toEqual([]);
+    expect(importers.flatMap(({ imports }) => imports).filter(isDurable)).toEqual([]);
+  });
+});
+
+describe.runIf(findPostgres() !== undefined)("gyre runs on Postgres", () => {
+  it("lists, approves, exports and checks as it does in a file", async () => {
+    const server = await startPostgres();
+    const home = await program.makeHome();
+    const env = { GYRE_DATABASE: server.url() };
+    const gyre = (...args: string[]): Promise<Ended> =>
+      program.gyre(["runs", ...args], { home, env });
+    try {
+      const older = await gyre("list");
+      expect([older.code, older.stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          /version 0, this package needs .+: gyre runs migrate updates them\.\n$/,
+        ),
+      ]);
+      expect((await gyre("migrate")).stdout).toMatch(/ are up to date\.\n$/);
+      const runs = await openRuns(server.url());
+      const worker = new Worker(runs, { agents: [payer()] });
+      await worker.start();
+      const call = await startWaiting(runs, "order-1");
+      expect((await gyre()).stdout).toMatch(/^order-1 {2}waiting {2}payer /);
+      expect((await gyre("approve", "order-1", call)).stdout).toBe("Approved.\n");
+      expect((await runs.get("order-1").result()).text).toBe("Done.");
+      expect((await gyre("export", "order-1", "order.jsonl")).code).toBe(0);
+      const checked = await program.gyre(["sessions", "check", "order.jsonl"], { home });
+      expect(checked.stdout).toMatch(/^No problems; /);
+      const { code, stdout } = await gyre("doctor");
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^ok +store +PostgreSQL \d/);
+      expect(stdout).toMatch(/^ok +clock +the database's is \d+ ms /m);
+      expect(stdout).toMatch(/^ok +notifications +arrive$/m);
+      expect(stdout).toMatch(/^ok +tables +\d+ MB with indexes$/m);
+      expect(stdout).toContain("All is well.");
+      await worker.stop();
+      await runs.close();
+    } finally {
+      await server.remove();
+    }
+    const away = await gyre("list");
+    expect([away.code, away.stdout]).toEqual([1, ""]);
+    expect(away.stderr).toMatch(
+      / does not answer: .+ Check that it runs and that the address is right\.\n$/,
+    );
   });
 });
 
