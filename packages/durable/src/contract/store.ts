@@ -35,6 +35,8 @@ export interface Store {
   /** The newest first, by the time that they were started. */
   listRuns(filter: RunRowFilter): Promise<RunRow[]>;
   listWorkers(): Promise<WorkerRow[]>;
+  /** Runs that have not ended, by status and agent. Looks at each of them. */
+  countOpen(): Promise<OpenCount[]>;
   /** Sets the limits of a tenant. */
   setTenant(tenant: TenantRow): Promise<void>;
   /**
@@ -325,6 +327,15 @@ export interface RunRow {
   readonly endedAt?: number;
   /** When its session gets ready, where that is later than now. */
   readonly readyAt?: number;
+}
+
+/** How many runs of an agent have a status. */
+export interface OpenCount {
+  readonly status: RunStatus;
+  readonly agent: string;
+  readonly count: number;
+  /** How long the oldest of those that are ready now has waited for a worker. */
+  readonly readyMs?: number;
 }
 
 export interface RunRowFilter {

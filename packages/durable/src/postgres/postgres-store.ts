@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { EntryInfo, EntryType } from "@gyre/sessions";
 import {
+  type CountRecord,
+  countStatement,
   type EntryRecord,
   explainAside,
   type InboxRecord,
@@ -10,6 +12,7 @@ import {
   SELECT_RUN_BY_ID,
   type SessionRecord,
   toClaim,
+  toCount,
   toEntry,
   toInfo,
   toItem,
@@ -28,6 +31,7 @@ import type {
   NewItem,
   NewRun,
   NewWorker,
+  OpenCount,
   RunEnd,
   RunRow,
   RunRowFilter,
@@ -202,6 +206,10 @@ export class PostgresStore implements Store {
       schema: schema ?? "",
     });
     return new PostgresStore(database, leases, notifier);
+  }
+
+  async countOpen(): Promise<OpenCount[]> {
+    return (await this.#database.all<CountRecord>(countStatement(NOW))).map(toCount);
   }
 
   check(): Promise<StoreCheck[]> {

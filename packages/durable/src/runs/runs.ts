@@ -5,6 +5,7 @@ import { checkWork } from "./check.ts";
 import { LiveHub } from "./live.ts";
 import { LogHub } from "./log-hub.ts";
 import { encodeMessages } from "../contract/messages.ts";
+import { formatMetrics, listStoreMetrics } from "./metrics.ts";
 import { RunHandle } from "./run.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
@@ -123,6 +124,15 @@ export class Runs {
   /** Looks at what can be wrong: the store, its workers, and runs that none of them will claim. */
   async check(): Promise<StoreCheck[]> {
     return [...(await this.store.check()), ...(await checkWork(this))];
+  }
+
+  /**
+   * What the store has now, as Prometheus reads it: open runs by status and agent, the wait of the
+   * oldest ready one, workers. `Worker.metrics` has what one worker has done.
+   */
+  async metrics(): Promise<string> {
+    const [counts, workers] = [await this.store.countOpen(), await this.store.listWorkers()];
+    return formatMetrics(listStoreMetrics(counts, workers));
   }
 
   /** Limits what a tenant may have at once. What runs already goes on. */

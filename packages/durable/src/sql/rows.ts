@@ -3,6 +3,7 @@ import type {
   Claim,
   InboxItem,
   ItemKind,
+  OpenCount,
   RunRow,
   RunRowFilter,
   RunStatus,
@@ -132,6 +133,25 @@ const SELECT_RUN = `select r.*, ${STATUS} as status, s.deaths,
   from gyre_run r left join gyre_session s on s.id = r.session`;
 
 export const SELECT_RUN_BY_ID: string = `${SELECT_RUN} where r.id = ?`;
+
+/** What `countOpen` reads, where `now` is the time of the store in SQL. */
+export function countStatement(now: string): string {
+  return `select ${STATUS} as status, r.agent as agent, count(*) as count,
+    ${now} - min(case when s.run = r.id and s.status = 'ready' and s.due is null then s.ready_at end) as ready_ms
+    from gyre_run r left join gyre_session s on s.id = r.session
+    where r.ended_at is null group by 1, 2 order by 1, 2`;
+}
+
+export interface CountRecord {
+  status: RunStatus;
+  agent: string;
+  count: number;
+  ready_ms: number | null;
+}
+
+export function toCount({ status, agent, count, ready_ms: readyMs }: CountRecord): OpenCount {
+  return { status, agent, count, ...given("readyMs", readyMs) };
+}
 
 /** The statement of a list, and its values. */
 export function listStatement(filter: RunRowFilter): { sql: string; values: SqlValue[] } {

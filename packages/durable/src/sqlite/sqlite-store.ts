@@ -20,6 +20,7 @@ import type {
   NewItem,
   NewRun,
   NewWorker,
+  OpenCount,
   RunEnd,
   RunRow,
   RunRowFilter,
@@ -37,6 +38,8 @@ import { checkSqlite } from "./check.ts";
 import { Connection } from "./connection.ts";
 import { type DriverName, explainError, openDriver } from "./driver.ts";
 import {
+  type CountRecord,
+  countStatement,
   type EntryRecord,
   entryValues,
   explainAside,
@@ -47,6 +50,7 @@ import {
   SELECT_RUN_BY_ID,
   type SessionRecord,
   toClaim,
+  toCount,
   toEntry,
   toInfo,
   toItem,
@@ -323,6 +327,12 @@ export class SqliteStore implements Store {
         startedAt: record.started_at,
         leaseMs: Math.round(record.lease - readMonotonic()),
       })),
+    );
+  }
+
+  countOpen(): Promise<OpenCount[]> {
+    return this.#connection.read(() =>
+      this.#connection.all<CountRecord>(countStatement("?"), Date.now()).map(toCount),
     );
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DurableAgent } from "../contract/agent.ts";
 import { DurableError } from "../contract/errors.ts";
+import { formatMetrics, type Metric } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { AgentVersion, Claim, Store } from "../contract/store.ts";
 import { Activation, type ActivationOutcome } from "./activation.ts";
@@ -100,6 +101,36 @@ export class Worker {
 
   get stats(): WorkerStats {
     return { live: this.#activations.size, ...this.#stats };
+  }
+
+  /** What it has done since it was started, as Prometheus reads it. */
+  metrics(): string {
+    const { live, claims, ended, parked, lost, swept } = this.stats;
+    const age = this.#beatAt === 0 ? 0 : (performance.now() - this.#beatAt) / 1_000;
+    const one = (name: string, type: Metric["type"], help: string, value: number): Metric => ({
+      ...{ name, type, help },
+      samples: [{ value }],
+    });
+    return formatMetrics([
+      one("gyre_worker_live", "gauge", "Runs that the worker works on.", live),
+      one("gyre_claims_total", "counter", "Sessions that it has claimed.", claims),
+      {
+        name: "gyre_activations_total",
+        type: "counter",
+        help: "Activations by how they ended; lost: another worker had the session.",
+        samples: Object.entries({ ended, parked, lost }).map(([outcome, value]) => ({
+          labels: { outcome },
+          value,
+        })),
+      },
+      one("gyre_takeovers_total", "counter", "Sessions that it took from dead workers.", swept),
+      one(
+        "gyre_heartbeat_age_seconds",
+        "gauge",
+        "Time since the last heartbeat that has reached the store was sent.",
+        age,
+      ),
+    ]);
   }
 
   /** Begins to work, and returns. */
