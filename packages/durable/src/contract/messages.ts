@@ -20,6 +20,22 @@ export function decodeMessage(data: string): AgentMessage {
   return JSON.parse(data).message;
 }
 
+/** What every index holds, also where two of them share one. */
+const MAX_NAME_BYTES = 512;
+
+/** Throws on an id, or another name, that not every store can keep as it is. */
+export function assertName(what: string, name: unknown): void {
+  const isKept =
+    typeof name === "string" &&
+    Buffer.byteLength(name) <= MAX_NAME_BYTES &&
+    !/\0|\p{Cs}/u.test(name);
+  if (isKept) return;
+  throw new DurableError(
+    "invalid",
+    `${what} is a text of at most ${MAX_NAME_BYTES} bytes, without NUL and without halves of characters: got ${JSON.stringify(name)?.slice(0, 80)}.`,
+  );
+}
+
 /** Throws where an entry can never be stored. */
 export function assertFits(what: string, data: string): void {
   const bytes = Buffer.byteLength(data);

@@ -6,6 +6,8 @@ import {
   countStatement,
   type EntryRecord,
   explainAside,
+  isChild,
+  refuseChild,
   type InboxRecord,
   listStatement,
   type RunRecord,
@@ -723,7 +725,11 @@ export class PostgresStore implements Store {
     }
     if (status !== "idle") woken.add(session);
     for (const child of children) {
-      if ((await this.#start(db, child)) === "started") woken.add(child.session);
+      const outcome = await this.#start(db, child);
+      if (outcome === "started") woken.add(child.session);
+      if (outcome === "started" || outcome === "queued" || run === null) continue;
+      const found = await db.first<RunRecord>("select * from gyre_run where id = $1", child.id);
+      if (!isChild(child, found)) await this.#send(db, session, { run, ...refuseChild(child) });
     }
     if (end) await this.#endRun(db, end, change.seq + change.entries.length, woken);
     return "done";

@@ -10,7 +10,7 @@ import {
 } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { DurableError } from "../contract/errors.ts";
-import { assertFits, encodeMessages } from "../contract/messages.ts";
+import { assertFits, assertName, encodeMessages } from "../contract/messages.ts";
 import { exportSession } from "./export.ts";
 import { readActivations, readRunMessages } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
@@ -153,6 +153,7 @@ export class RunHandle implements Run {
     { key = randomUUID() }: Keyed = {},
   ): Promise<void> {
     const item = { run: this.id, kind, data: JSON.stringify(data), key: this.#scope(key) };
+    assertName("`key`", key);
     assertFits("What is sent", item.data);
     const outcome = await this.#runs.store.send(item);
     if (outcome === "not found") throw notFound(this.id);

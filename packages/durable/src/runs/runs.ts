@@ -4,8 +4,8 @@ import { DurableError } from "../contract/errors.ts";
 import { checkWork } from "./check.ts";
 import { LiveHub } from "./live.ts";
 import { LogHub } from "./log-hub.ts";
-import { encodeMessages } from "../contract/messages.ts";
 import { formatMetrics, listStoreMetrics } from "./metrics.ts";
+import { assertName, encodeMessages } from "../contract/messages.ts";
 import { RunHandle } from "./run.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
@@ -174,6 +174,19 @@ export function toNewRun(
     throw new DurableError("invalid", "A run needs the name of an agent: give it as `agent`.");
   }
   const id = options.id ?? randomUUID();
+  const { session = id, traceparent = "" } = options;
+  for (const [name, value] of Object.entries({ id, session, agent, tenant, pool, traceparent })) {
+    assertName(`\`${name}\` of a run`, value);
+  }
+  if (id === "" || session === "") {
+    throw new DurableError("invalid", "The id of a run, and that of its session, is not empty.");
+  }
+  if (!Number.isSafeInteger(priority)) {
+    throw new DurableError("invalid", `\`priority\` is a whole number: got ${priority}.`);
+  }
+  if (at && Number.isNaN(at.getTime())) {
+    throw new DurableError("invalid", "`at` is no date.");
+  }
   const asked = { input, agent, tenant, session: options.session, output, limits };
   return {
     id,

@@ -4,6 +4,8 @@ import type {
   InboxItem,
   ItemKind,
   OpenCount,
+  NewItem,
+  NewRun,
   RunRow,
   RunRowFilter,
   RunStatus,
@@ -52,6 +54,23 @@ export function toClaim(record: SessionRecord, worker: string): Claim {
 /** Why a run was set aside. */
 export function explainAside(deaths: number): string {
   return `It was set aside: ${deaths} workers in a row ended while they worked on it, the last with nothing else to do.`;
+}
+
+/** What answers a call whose run could not be started, as its id or session is in use. */
+export function refuseChild({ id, parent }: NewRun): Pick<NewItem, "kind" | "key" | "data"> {
+  const reason = `The run "${id}" could not be started: its id, or a session of that id, is in use.`;
+  const content = [{ type: "text", text: reason }];
+  const result = { content, isError: true, outcome: "error", reason };
+  const data = JSON.stringify({ [parent?.call ?? ""]: { type: "result", result } });
+  return { kind: "decision", key: `child:${id}`, data };
+}
+
+/** Whether a run is the one that a call has started. */
+export function isChild(
+  { parent }: NewRun,
+  found: Pick<RunRecord, "parent" | "parent_call"> | undefined,
+): boolean {
+  return found?.parent === parent?.run && found?.parent_call === parent?.call;
 }
 
 export interface EntryRecord {

@@ -17,7 +17,11 @@ export class Bell {
   }
 
   ring(): void {
-    writeSync(this.#open(), "x", 0);
+    try {
+      writeSync(this.#open(), "x", 0);
+    } catch {
+      // The disk is full, or the file cannot be made: others look now and then anyway.
+    }
   }
 
   /** Where a system cannot watch files, the listener is not called: callers look now and then anyway. */

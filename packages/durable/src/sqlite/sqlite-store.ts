@@ -43,6 +43,8 @@ import {
   type EntryRecord,
   entryValues,
   explainAside,
+  isChild,
+  refuseChild,
   type InboxRecord,
   listStatement,
   marks,
@@ -677,7 +679,11 @@ export class SqliteStore implements Store {
     }
     if (status !== "idle") woken.add(session);
     for (const child of children) {
-      if (this.#start(child) === "started") woken.add(child.session);
+      const outcome = this.#start(child);
+      if (outcome === "started") woken.add(child.session);
+      if (outcome === "started" || outcome === "queued" || run === null) continue;
+      const found = db.first<RunRecord>("select * from gyre_run where id = ?", child.id);
+      if (!isChild(child, found)) this.#send({ run, ...refuseChild(child) });
     }
     if (end) this.#endRun(end, seq, now, woken);
     return "done";

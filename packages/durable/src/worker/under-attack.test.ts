@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { callAll } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { DurableError } from "../contract/errors.ts";
@@ -5,6 +6,7 @@ import type { Store } from "../contract/store.ts";
 import type { Run } from "../contract/types.ts";
 import { openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
+import { durableTask } from "../tools/task.ts";
 import { effectTool, scriptedAgent, temporaryUrls, withWorker, wrapStore } from "./harness.ts";
 import { Worker } from "./worker.ts";
 
@@ -448,6 +450,82 @@ describe("a store that fails in an unknown way", () => {
     expect(onError).toHaveBeenCalled();
     await worker.stop();
     await runs.close();
+  });
+});
+
+describe("what is asked for", () => {
+  it.each([
+    ["an id with NUL", { id: "a\0b" }],
+    ["an id with half a character", { id: "a\ud800" }],
+    ["an empty id", { id: "" }],
+    ["an id that no index holds", { id: "x".repeat(5_000) }],
+    ["a session with NUL", { session: "a\0b" }],
+    ["a tenant with NUL", { tenant: "a\0b" }],
+    ["a pool with NUL", { pool: "a\0b" }],
+    ["a time that is none", { at: new Date(NaN) }],
+    ["half a priority", { priority: 0.5 }],
+  ])("%s is refused before anything is stored", async (_, options) => {
+    const runs = new Runs(await openStore(newUrl()));
+    const started = runs.start("Go.", { agent: "office", ...options });
+    await expect(started).rejects.toMatchObject({ code: "invalid" });
+    expect((await runs.list()).runs).toEqual([]);
+    await runs.close();
+  });
+
+  it("a session of another tenant, and a decision that no entry holds, are refused", async () => {
+    const runs = new Runs(await openStore(newUrl()));
+    const run = await runs.start("Go.", { agent: "office", session: "s", tenant: "one" });
+    const other = runs.start("Read it.", { agent: "office", session: "s", tenant: "two" });
+    await expect(other).rejects.toMatchObject({ code: "invalid" });
+    const reason = "x".repeat(17 * 1024 * 1024);
+    await expect(run.abort({ reason })).rejects.toMatchObject({ code: "too_large" });
+    await expect(run.abort({ key: "a\0b" })).rejects.toMatchObject({ code: "invalid" });
+    await runs.close();
+  });
+
+  it("D23 a child whose id another run has: the call fails, the parent goes on", async () => {
+    const child = scriptedAgent(["Child."], { name: "child" });
+    const parent = scriptedAgent([callAll([["task", { prompt: "One." }]]), "Done."], {
+      tools: [durableTask({ agent: "child" })],
+    });
+    const runs = new Runs(await openStore(newUrl()));
+    const begun = makeGate();
+    const agent = {
+      ...parent,
+      open: async (run: Parameters<typeof parent.open>[0]) => {
+        const options = await parent.open(run);
+        return {
+          ...options,
+          middleware: [
+            {
+              async tool(call: { toolCall: { id: string } }, next: () => Promise<never>) {
+                await runs.start("Mine.", { agent: "office", id: `r/${call.toolCall.id}` });
+                begun.open();
+                return next();
+              },
+            },
+          ],
+        };
+      },
+    };
+    const worker = new Worker(runs, { agents: [agent, child] });
+    await worker.start();
+    const run = await runs.start("Go.", { agent: "office", id: "r" });
+    await begun.opened;
+    expect((await run.result()).text).toBe("Done.");
+    await worker.stop({ drainMs: 0 });
+    await runs.close();
+  });
+});
+
+describe("a bell that cannot be rung", () => {
+  it("loses hints alone: what was stored is acknowledged", async () => {
+    const url = newUrl();
+    for (const name of ["wake", "log"]) mkdirSync(`${url.slice("file:".length)}-${name}`);
+    await withWorker(url, { agents: [scriptedAgent(["Done."])] }, async (runs) => {
+      const run = await runs.start("Go.", { agent: "office" });
+      expect((await run.result()).text).toBe("Done.");
+    });
   });
 });
 

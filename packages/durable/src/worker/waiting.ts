@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type AgentEndEvent,
   type AgentToolResult,
@@ -15,6 +16,7 @@ const MAX_DEPTH = 8;
 /** How many runs a run may wait for at once. */
 const MAX_CHILDREN = 100;
 const DEPTH = "gyre.depth";
+const MAX_NAME = 400;
 
 /** What a call waits for, as it says itself: see `Wait`. */
 export function toWaitingCall(call: PendingCall): WaitingCall {
@@ -35,7 +37,7 @@ export function planWaits(
   const children: NewRun[] = [];
   const answer = (call: string, due: Timer["due"], result: AgentToolResult): void => {
     const data = JSON.stringify({ [call]: { type: "result", result } });
-    timers.push({ key: `timer:${run.id}:${call}`, data, due });
+    timers.push({ key: `timer:${nameChild(run.id, call)}`, data, due });
   };
   for (const call of pending) {
     const wait = readWait(call);
@@ -69,12 +71,22 @@ function toChild(
   depth: number,
 ): NewRun {
   return toNewRun(prompt, {
-    ...{ agent, pool, id: `${run.id}/${call}`, tenant: run.tenant },
+    ...{ agent, pool, id: nameChild(run.id, call), tenant: run.tenant },
     parent: { run: run.id, call },
     meta: { [DEPTH]: String(depth + 1) },
     ...(limits && { limits }),
     ...(run.traceparent !== undefined && { traceparent: run.traceparent }),
   });
+}
+
+/** The same for every attempt of a call. Ids of calls are a model's: they may be of any kind. */
+function nameChild(run: string, call: string): string {
+  const name = `${run}/${call}`;
+  if (name.length <= MAX_NAME && /^[\w.:|-]*$/.test(call)) return name;
+  const hash = createHash("sha256")
+    .update(JSON.stringify([run, call]))
+    .digest("hex");
+  return `${run.length < MAX_NAME / 2 ? run : ""}/${hash}`;
 }
 
 /** How many runs a run works for, one for the other. */
