@@ -34,4 +34,35 @@ describe("a run that is parked in the moment when something is sent", () => {
     await worker.stop();
     await real.close();
   });
+
+  it("D16 gets steering in the order in which it was sent", async () => {
+    const real = await openStore(newUrl());
+    const others = new Runs(real);
+    let finishes = 0;
+    let onRead = (): void => {};
+    const store = wrapStore(real, async (name, call) => {
+      if (name === "finish" && ++finishes === 1) await others.get("r").steer("second");
+      const answer = await call();
+      if (name === "readInbox") setImmediate(() => onRead());
+      return answer;
+    });
+    const sign = effectTool("sign", () => "signed", { needsApproval: true });
+    const wait = effectTool("wait", async () => {
+      const read = new Promise<void>((resolve) => (onRead = resolve));
+      await others.get("r").steer("first");
+      await read;
+      return "waited";
+    });
+    const agent = scriptedAgent([callAll(["sign", "wait"]), "Done.", "Done."], {
+      tools: [sign, wait],
+    });
+    const worker = new Worker(new Runs(store), { agents: [agent] });
+    await worker.start();
+    const run = await others.start("Sign.", { agent: "office", id: "r" });
+    const { messages } = await run.result();
+    const users = messages.filter(({ role }) => role === "user");
+    expect(users.map(({ content }) => content)).toEqual(["Sign.", "first", "second"]);
+    await worker.stop();
+    await real.close();
+  });
 });

@@ -186,12 +186,18 @@ export class Work {
       });
       if (decided.length > 0) return this.#proceedDecided(Object.fromEntries(decided));
       this.#parts.log.take(...this.#decisionItems.splice(0));
-      const replies = this.#replies.splice(0);
-      if (replies.length === 0) return undefined;
+      if (this.#replies.length === 0) return undefined;
+      const replies = [...this.#takeSteering(), ...this.#replies.splice(0)];
       return this.#ask((options) => agent.prompt(replies, options));
     }
     if (this.#isOver() && !agent.hasQueuedMessages()) return undefined;
     return this.#ask((options) => agent.continue(options));
+  }
+
+  /** What came before the run was suspended comes first. */
+  #takeSteering(): AgentMessage[] {
+    const { agent } = this;
+    return agent.queued("steering").flatMap(({ id }) => agent.takeQueued("steering", id) ?? []);
   }
 
   async #proceedDecided(decisions: Readonly<Record<string, Decision>>): Promise<AgentEndEvent> {
