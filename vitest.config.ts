@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { JsonReporter } from "vitest/node";
+import { findPostgres } from "./tests/support/postgres.ts";
 import { findBubblewrap, MissingProgramReporter } from "./tests/support/system-programs.ts";
 
 /** A file for the results as JSON, beside what is printed. */
@@ -7,6 +8,7 @@ const report = process.env["GYRE_TEST_REPORT"];
 /** `GYRE_REQUIRE=bubblewrap`: the tests that need it run, and fail where it is missing. */
 const isRequired = process.env["GYRE_REQUIRE"] === "bubblewrap";
 const hasBubblewrap = isRequired || findBubblewrap();
+const hasPostgres = findPostgres() !== undefined;
 
 export default defineConfig({
   // The packages' sources, not what was built from them.
@@ -34,6 +36,11 @@ export default defineConfig({
         skip: !hasBubblewrap,
       },
       {
+        name: "postgres",
+        description: "Needs Debian's Postgres. Does not run where it is missing.",
+        skip: !hasPostgres,
+      },
+      {
         name: "long",
         description: "Runs few cases in npm test, and many in npm run test:long.",
       },
@@ -41,6 +48,7 @@ export default defineConfig({
     reporters: [
       "default",
       ...(hasBubblewrap ? [] : [new MissingProgramReporter("bubblewrap")]),
+      ...(hasPostgres ? [] : [new MissingProgramReporter("postgres")]),
       ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
     ],
   },

@@ -4,11 +4,13 @@ import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
 import type { BackendName } from "./backend.ts";
 import { chaos } from "./chaos.ts";
+import { faults } from "./faults.ts";
 
 const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
 
   chaos [--runs N] [--workers N] [--timeout SECONDS] [--verbose] [--failures ${DATABASE_FAILURES.join(",")}]
                  runs over workers that fail; each run is held to the promises
+  faults         takes one guard after the other out of the built worker: chaos has to find each
 
 Without --backend: both. Without --seed: a fresh one, which is printed.`;
 
@@ -68,6 +70,7 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
       timeoutMs: parseNumber("timeout", values.timeout, 120) * 1_000,
       isVerbose: values.verbose === true,
     }),
+  faults: (backend) => faults(backend, seed),
 };
 
 const command = commands[positionals[0] ?? ""];

@@ -5,11 +5,7 @@ import type { EntryRow } from "@gyre/sessions";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { countCases, pickSeed } from "../../../../tests/support/cases.ts";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-} from "../../../../tests/support/postgres.ts";
+import { type PostgresServer, startPostgres } from "../../../../tests/support/postgres.ts";
 import { openStore } from "../runs/open.ts";
 import type { Change, Claim, ItemKind, NewRun, Store } from "./store.ts";
 
@@ -309,7 +305,7 @@ function sort<T>(values: readonly T[]): T[] {
   return [...values].sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
 }
 
-describe.runIf(findPostgres() !== undefined)("both stores", () => {
+describe("both stores", { tags: "postgres" }, () => {
   let server: PostgresServer;
   const folder = mkdtempSync(join(tmpdir(), "gyre-stores-"));
   beforeAll(async () => {

@@ -3,17 +3,13 @@ import { promisify } from "node:util";
 import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel } from "@gyre/ai/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-} from "../../../../tests/support/postgres.ts";
+import { type PostgresServer, startPostgres } from "../../../../tests/support/postgres.ts";
 import { defineAgent } from "../contract/agent.ts";
 import { openRuns } from "../runs/open.ts";
 import { Database, loadPg } from "./database.ts";
 import { Worker } from "../worker/worker.ts";
 
-describe.runIf(findPostgres() !== undefined)("a run on Postgres", () => {
+describe("a run on Postgres", { tags: "postgres" }, () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();

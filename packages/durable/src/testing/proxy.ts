@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** What a step carries, which is a transaction of one statement: JSON of its entries. */
-const STEP = /"toolCallId"|"role":|"stop":/;
+const STEP = /"toolCallId|"role|"stop/;
 const BEGIN = /^Q....begin\0/s;
 const COMMIT = /^Q....commit\0/s;
 

@@ -1,0 +1,111 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type ChaosOptions, runChaos } from "@gyre/durable/testing";
+import { type BackendName, openBackend } from "./backend.ts";
+
+/** A guard that is taken out of the built worker. */
+interface Fault {
+  readonly name: string;
+  readonly backend: BackendName;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  /** The promises that do not hold without it. */
+  readonly breaks: readonly string[];
+  /** What brings it to light. */
+  readonly chaos: Omit<ChaosOptions, "url" | "seed">;
+}
+
+const TIMEOUT_MS = 45_000;
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: "fence",
+    ...{ backend: "postgres", file: "postgres/postgres-store.js" },
+    from: "token = $2 and claim = $3 and owner = $4 and",
+    to: "$2::bigint is not null and $3::text is not null and $4::text is not null and",
+    breaks: ["D2", "D4", "end"],
+    chaos: { runs: 150, failures: ["stop"], count: 6 },
+  },
+  {
+    name: "intent",
+    ...{ backend: "sqlite", file: "worker/work.js" },
+    from: "await log.flush();\n                return capResult",
+    to: "return capResult",
+    breaks: ["D5"],
+    chaos: { runs: 150, failures: ["kill"], count: 12 },
+  },
+  {
+    name: "steady rule",
+    ...{ backend: "postgres", file: "worker/worker.js" },
+    from: "const expired = isFresh && now - this.#steadySince > this.#leaseMs;",
+    to: "const expired = true;",
+    breaks: ["D14"],
+    chaos: { runs: 80, failures: ["crash"], count: 4, leaseMs: 400, maxAwayMs: 2_000 },
+  },
+  {
+    name: "seq check",
+    ...{ backend: "postgres", file: "postgres/postgres-store.js" },
+    from: "status = 'running' and seq = $5",
+    to: "status = 'running' and $5::bigint is not null",
+    breaks: ["error", "D3", "end"],
+    chaos: { runs: 100, failures: ["cut"], count: 8 },
+  },
+  ...(["sqlite", "postgres"] as const).map((backend): Fault => ({
+    name: "wake count",
+    ...{ backend, file: `${backend}/${backend}-store.js` },
+    from: "if (seen !== undefined && row.wakes !== seen)",
+    to: "if (seen === -1)",
+    breaks: ["D16"],
+    chaos: { runs: 150, failures: [] },
+  })),
+];
+
+/** Takes out one guard after the other. Resolves to whether each of them was missed. */
+export async function faults(backendName: BackendName, seed: number): Promise<boolean> {
+  console.log(`faults: ${backendName}, seed ${seed}`);
+  const backend = await openBackend(backendName);
+  let isGood = true;
+  try {
+    for (const fault of FAULTS.filter((each) => each.backend === backendName)) {
+      const build = buildFaulty(fault);
+      try {
+        const { findings: all, ms } = await runChaos({
+          ...{ url: await backend.create(), seed, timeoutMs: TIMEOUT_MS, ...fault.chaos },
+          ...{ workerModule: join(build, "dist/testing/worker-process.js") },
+          ...(backend.server && { server: backend.server }),
+        });
+        const findings = all.filter(({ promise }) => fault.breaks.includes(promise));
+        const promises = [...new Set(findings.map(({ promise }) => promise))].sort();
+        const found = findings.length > 0 ? `found by ${promises.join(", ")}` : "NOT FOUND";
+        const first = findings[0];
+        console.log(
+          `  without ${fault.name}: ${found} (${findings.length} findings, ${(ms / 1000).toFixed(1)} s)` +
+            (first ? `, such as ${first.promise} ${first.run}: ${first.text.slice(0, 100)}` : ""),
+        );
+        isGood &&= findings.length > 0;
+      } finally {
+        rmSync(build, { recursive: true });
+      }
+    }
+    return isGood;
+  } finally {
+    await backend.remove();
+  }
+}
+
+/** A copy of the built package with the guard taken out. */
+function buildFaulty({ name, file, from, to }: Fault): string {
+  const manifest = createRequire(import.meta.url).resolve("@gyre/durable/package.json");
+  const build = mkdtempSync(join(tmpdir(), "gyre-faulty-"));
+  cpSync(join(dirname(manifest), "dist"), join(build, "dist"), { recursive: true });
+  cpSync(manifest, join(build, "package.json"));
+  symlinkSync(join(dirname(manifest), "../../node_modules"), join(build, "node_modules"));
+  const path = join(build, "dist", file);
+  const text = readFileSync(path, "utf8");
+  if (!text.includes(from)) throw new Error(`The guard "${name}" is not found in ${file}.`);
+  writeFileSync(path, text.replace(from, to));
+  return build;
+}
