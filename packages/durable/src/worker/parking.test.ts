@@ -60,7 +60,7 @@ describe("a run that is parked in the moment when something is sent", () => {
     await worker.start();
     const run = await others.start("Sign.", { agent: "office", id: "r" });
     const { messages } = await run.result();
-    const users = messages.flatMap((message) => (message.role === "user" ? message.content : []));
+    const users = messages.flatMap((message) => (message.role === "user" ? [message.content] : []));
     expect(users).toEqual(["Sign.", "first", "second"]);
     await worker.stop();
     await real.close();
