@@ -4,13 +4,18 @@ import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
 import type { BackendName } from "./backend.ts";
 import { chaos } from "./chaos.ts";
+import { failover } from "./failover.ts";
 import { faults } from "./faults.ts";
+import { outage } from "./outage.ts";
 
 const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
 
   chaos [--runs N] [--workers N] [--timeout SECONDS] [--verbose] [--failures ${DATABASE_FAILURES.join(",")}]
                  runs over workers that fail; each run is held to the promises
   faults         takes one guard after the other out of the built worker: chaos has to find each
+  failover [--kills N]
+                 how long until another worker goes on with the run of one that was killed
+  outage         the database is away for 5 s under 150 runs
 
 Without --backend: both. Without --seed: a fresh one, which is printed.`;
 
@@ -23,6 +28,7 @@ const { values, positionals } = parseArgs({
     runs: { type: "string" },
     workers: { type: "string" },
     failures: { type: "string" },
+    kills: { type: "string" },
     timeout: { type: "string" },
     verbose: { type: "boolean" },
     help: { type: "boolean" },
@@ -71,6 +77,8 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
       isVerbose: values.verbose === true,
     }),
   faults: (backend) => faults(backend, seed),
+  failover: (backend) => failover(backend, parseNumber("kills", values.kills, 50)),
+  outage: async (backend) => backend === "sqlite" || outage(seed),
 };
 
 const command = commands[positionals[0] ?? ""];

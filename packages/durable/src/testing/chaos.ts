@@ -43,7 +43,9 @@ export interface ChaosOptions {
   /** Runs that are under way at a time. Default 30. */
   readonly atOnce?: number;
   readonly leaseMs?: number;
-  /** The database is away for this long at most. Default 1,500. */
+  /** The database is away for this long at least. Default 50. */
+  readonly minAwayMs?: number;
+  /** And at most. Default 1,500. */
   readonly maxAwayMs?: number;
   readonly server?: DatabaseServer;
   /** Another build of the worker. */
@@ -238,7 +240,7 @@ class Cluster {
   }
 
   async #apply(failure: Failure, member: Member): Promise<void> {
-    const { server } = this.#options;
+    const { server, minAwayMs = MIN_AWAY_MS, maxAwayMs = MAX_AWAY_MS } = this.#options;
     const random = this.#random;
     switch (failure) {
       case "kill":
@@ -266,7 +268,7 @@ class Cluster {
       case "restart":
       case "crash":
         await server?.stop(failure === "crash" ? "immediate" : "fast");
-        await pause(random.between(MIN_AWAY_MS, this.#options.maxAwayMs ?? MAX_AWAY_MS));
+        await pause(random.between(minAwayMs, maxAwayMs));
         await server?.start();
         return;
       default:
