@@ -70,7 +70,7 @@ export async function gatherEvidence(
   };
 }
 
-/** Whoever has started the run: sends, approves, aborts. */
+/** The caller of a run: sends, approves, aborts. */
 class Caller {
   readonly #run: Run;
   readonly #driven: DrivenRun;
