@@ -332,11 +332,11 @@ describe.runIf(isLinux)("handles that the host was started with", () => {
   }
 
   async function expectNothing(output: string): Promise<void> {
-    expect(output.trim().split("\n")).toEqual([
-      `${SECRET} /dev/null`,
-      `${OUTSIDE} /dev/null`,
-      "done",
-    ]);
+    const lines = output.trim().split("\n");
+    expect(lines).toContain(`${SECRET} /dev/null`);
+    expect(lines).toContain(`${OUTSIDE} /dev/null`);
+    // The process of the tests may have been started with handles, too.
+    expect(lines.filter((line) => !line.endsWith(" /dev/null"))).toEqual(["done"]);
     expect(await readdir(join(folder, "outside"))).toEqual(["precious"]);
   }
 
