@@ -48,6 +48,7 @@ import {
   type LaunchOptions,
   launchPrompt,
   listAttachments,
+  prepareOutput,
 } from "./launch.ts";
 import { Listeners } from "./listeners.ts";
 import {
@@ -55,6 +56,7 @@ import {
   type AgentOptions,
   type AgentState,
   checkLevel,
+  checkNames,
   checkOptions,
   type CompactOptions,
   type ContinueOptions,
@@ -448,11 +450,13 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   #promptLaunch(what: string, messages: AgentMessage[], options: LaunchOptions): Launch {
     const hint = "Use steer() or followUp(), or wait for it with waitForIdle().";
     this.#assertIdle(`start ${what}`, hint);
+    checkNames(options);
     return launchPrompt(messages, this.#state.pending, options);
   }
 
   #continueLaunch(options: ContinueOptions & LaunchOptions): Launch {
     this.#assertIdle("continue");
+    checkNames(options);
     return launchContinue(this.#state, this.#queues, options);
   }
 
@@ -474,7 +478,9 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   async #launch(launch: Launch): Promise<AgentEnd<unknown>> {
     let run: Run;
     try {
-      const preparing = this.#profile.models.prepare();
+      const models = this.#profile.models.prepare();
+      const output = prepareOutput(launch);
+      const preparing = output ? output.then(() => models) : models;
       const wasAborted = preparing && (await this.#whileStarting(preparing));
       this.#starting = undefined;
       run = this.#open(launch);

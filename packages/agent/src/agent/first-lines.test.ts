@@ -242,6 +242,7 @@ describe("what people write by mistake", () => {
     ],
     [{ systemPrompt: "Be brief." }, /no option "systemPrompt": write instructions/],
     [{ maxSteps: 3 }, /no option "maxSteps": write limits: \{ maxTurns \}/],
+    [{ stopWhen: [] }, /no option "stopWhen": write limits: \{ maxTurns \}/],
     [{ messages: [{ role: "system", content: "Be brief." }] }, /no role "system".*`instructions`/],
     [{ messages: [{ role: "assistant", content: "Hi" }] }, /is a list of blocks.*got "Hi"/],
     [{ protocol: () => scriptedModel([]) }, /`protocol` is a function.*createModelClient\(\)/],
@@ -260,11 +261,32 @@ describe("what people write by mistake", () => {
   });
 
   it.each([
+    [{ abortSignal: new AbortController().signal }, /no option "abortSignal": write signal/],
+    [{ schema: {} }, /no option "schema": write output/],
+  ])("prompt() with %j is answered with what to write", async (options, text) => {
+    const script = scriptedModel(["Hi"]);
+    const agent = new Agent({ model: script.model, protocol: script });
+    await expect(agent.prompt("Hi", options as never)).rejects.toThrow(text);
+    expect(() => agent.run("Hi", options as never)).toThrow(text);
+    await expect(
+      generate({ model: script.model, protocol: script, prompt: "Hi", ...options } as never),
+    ).rejects.toThrow(text);
+    expect(script.calls).toEqual([]);
+  });
+
+  it.each([
     [{ specificationVersion: "v3", provider: "a", modelId: "b" }, /write \.\.\.fromAiSdk\(model\)/],
     [scriptedModel([]), /`model` is a client: give it as `protocol`/],
     [{ id: "llama3" }, /`model` has no `api`: write a name, or model\(service, id\)/],
   ])("%j in place of a model is answered with what to write", async (model, text) => {
     await expect(make({ model }).prompt("Hi")).rejects.toThrow(text);
+  });
+
+  it("an agent among tools is answered with asTool()", async () => {
+    const script = scriptedModel([]);
+    const start = { model: script.model, protocol: script };
+    const agent = new Agent({ ...start, tools: [new Agent(start) as never] });
+    await expect(agent.prompt("Hi")).rejects.toThrow(/agent\.asTool\(/);
   });
 
   it("setThinkingLevel() with a level that there is not is answered with what to write", () => {
@@ -291,6 +313,42 @@ describe("what people write by mistake", () => {
     const script = scriptedModel([]);
     const agent = new Agent({ model: script.model, protocol: script, tools: [tool as never] });
     await expect(agent.prompt("Hi")).rejects.toThrow(text);
+  });
+
+  it.each([
+    ["AsyncGenerator", async function* () {}],
+    ["Generator", function* () {}],
+    ["Map", () => new Map([["a", 1]])],
+    ["Response", () => new Response("Hi")],
+    ["Error", () => new Error("No such tea.")],
+  ])("a tool that returns %s is an error, not an empty object", async (what, run) => {
+    const warned = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
+    const tool = defineTool({ name: "a", description: "A.", parameters: schema, execute });
+    const tools = [{ ...tool, execute: run as never }];
+    const script = scriptedModel([call("a"), "Done."]);
+    const agent = new Agent({ model: script.model, protocol: script, tools });
+    const { messages } = await agent.prompt("Hi");
+    const result = messages.find(({ role }) => role === "toolResult");
+    expect(result).toMatchObject({ isError: true });
+    expect(JSON.stringify(result)).toContain(what);
+    expect(warned).toHaveBeenCalledOnce();
+  });
+
+  it.each([
+    {},
+    Object.create(null),
+    new (class Tea {
+      name = "sencha";
+    })(),
+    new Date(0),
+  ])("a tool may return %j", async (value) => {
+    const tool = defineTool({ name: "a", description: "A.", parameters: schema, execute });
+    const script = scriptedModel([call("a"), "Done."]);
+    const tools = [{ ...tool, execute: () => value }];
+    const agent = new Agent({ model: script.model, protocol: script, tools });
+    const { messages } = await agent.prompt("Hi");
+    const content = [{ type: "text", text: JSON.stringify(value) }];
+    expect(messages.find(({ role }) => role === "toolResult")).toMatchObject({ content });
   });
 
   it("tools that are no list, and limits that there are not, are named", async () => {
@@ -417,6 +475,47 @@ describe("generate", () => {
     });
     expectTypeOf(output).toEqualTypeOf<{ mood: "good" | "bad" }>();
     expect(output.mood).toBe("good");
+  });
+
+  it.each([
+    ["an array", z.array(z.string()), ["a", "b"]],
+    ["an enumeration", z.enum(["good", "bad"]), "good"],
+    ["a number", z.number(), 7],
+    ["plain JSON Schema", { enum: ["good", "bad"] }, "bad"],
+    ["a choice", z.union([z.string().min(20), z.number(), z.null()]), null],
+  ])("takes a schema that is no object: %s", async (_, output, answer) => {
+    const script = scriptedModel([
+      call("final_answer", { answer: { no: "such thing" } }),
+      call("final_answer", { answer }),
+    ]);
+    const called = await generate({ ...script, protocol: script, prompt: "Well?", output });
+    expect(called.output).toEqual(answer);
+    expect(called.turns).toBe(2);
+    expect(script.calls[0]?.tools?.[0]?.parameters).toMatchObject({ type: "object" });
+    const texts = scriptedModel([JSON.stringify(answer)]);
+    const spelled = await generate({ ...texts, protocol: texts, prompt: "Well?", output });
+    expect(spelled.output).toEqual(answer);
+  });
+
+  it("a schema that is no object may refer to itself, transform and refine", async () => {
+    type Tree = readonly Tree[];
+    const tree: z.ZodType<Tree> = z.lazy(() => z.array(tree));
+    const nested = scriptedModel([
+      call("final_answer", { answer: [["leaf"]] }),
+      call("final_answer", { answer: [[], [[]]] }),
+    ]);
+    const found = await generate({ ...nested, protocol: nested, prompt: "Tree?", output: tree });
+    expect(found.output).toEqual([[], [[]]]);
+
+    const even = z.number().refine((value) => value % 2 === 0, "is odd");
+    const output = z.array(even.transform(String));
+    const script = scriptedModel([
+      call("final_answer", { answer: [1] }),
+      call("final_answer", { answer: [2] }),
+    ]);
+    const end = await generate({ ...script, protocol: script, prompt: "Even?", output });
+    expect(end.output).toEqual(["2"]);
+    expect(JSON.stringify(script.calls[1]?.messages)).toContain("is odd");
   });
 
   it("rejects where it is aborted", async () => {

@@ -12,7 +12,7 @@ import { assertContinuable, toPrompts } from "../loop/loop.ts";
 import type { Injected } from "../run/inbox.ts";
 import { isAssistant, isToolResult, listCalls } from "../transcript/history.ts";
 import type { ContinueOptions, PromptOptions, RunOverrides } from "./options.ts";
-import { TypedOutput } from "./output.ts";
+import type { TypedOutput } from "./output.ts";
 import type { Queues } from "./queue.ts";
 import type { EventState } from "./state.ts";
 
@@ -22,7 +22,10 @@ export interface Launch {
   decisions?: Readonly<Record<string, Decision>>;
   interrupted?: InterruptedRun | undefined;
   skipInitialSteeringPoll?: boolean;
-  output?: TypedOutput<AnySchema> | undefined;
+  /** What the answer has to be. */
+  schema?: AnySchema | undefined;
+  /** Loaded before a run that has a `schema`: a page with other runs alone does not need it. */
+  output?: TypedOutput<AnySchema>;
   watch?: (event: AgentEvent) => void;
   signal?: AbortSignal | undefined;
   tools?: readonly AgentTool[] | undefined;
@@ -86,6 +89,15 @@ export function launchContinue(
   return { injected: [], decisions, ...own };
 }
 
+/** Loads what checks the answer of a run. Nothing to wait for where it is not checked. */
+export function prepareOutput(launch: Launch): Promise<void> | undefined {
+  const { schema } = launch;
+  if (schema === undefined) return undefined;
+  return import("./output.ts").then(({ TypedOutput }) => {
+    launch.output = new TypedOutput(schema);
+  });
+}
+
 /** Whether a call that waited for a person before the run still does after it. */
 export function isOpen(
   { toolCall: { id } }: PendingCall,
@@ -103,11 +115,11 @@ export function listAttachments({ images = [], attachments = [] }: PromptOptions
 /** What of the options of a prompt is for its run. */
 function readOptions(
   options: LaunchOptions,
-): Pick<Launch, "signal" | "output" | "tools" | "overrides"> {
-  const { signal, output, tools } = options;
+): Pick<Launch, "signal" | "schema" | "tools" | "overrides"> {
+  const { signal, output: schema, tools } = options;
   const overrides: Record<string, unknown> = {};
   for (const name of OVERRIDES) if (options[name] !== undefined) overrides[name] = options[name];
-  return { signal, output: output && new TypedOutput(output), tools, overrides };
+  return { signal, schema, tools, overrides };
 }
 
 /** A decision on a call that does not wait would be lost without a word. */

@@ -175,15 +175,23 @@ const MISPLACED: Readonly<Record<string, string>> = {
   system: "instructions",
   maxTurns: "limits: { maxTurns }",
   maxSteps: "limits: { maxTurns }",
+  stopWhen: "limits: { maxTurns }",
+  abortSignal: "signal",
+  schema: "output",
 };
+
+/** Throws on the name of an option that is known to be another one's. */
+export function checkNames(options: object): void {
+  for (const name in MISPLACED) {
+    if (name in options) {
+      throw new TypeError(`There is no option "${name}": write ${MISPLACED[name]}.`);
+    }
+  }
+}
 
 /** Throws on options that cannot be meant, and says what to write instead. */
 export function checkOptions(options: AgentOptions): AgentOptions {
-  for (const name in MISPLACED) {
-    if (name in options) {
-      throw new TypeError(`An agent has no option "${name}": write ${MISPLACED[name]}.`);
-    }
-  }
+  checkNames(options);
   const { protocol, thinkingLevel } = options;
   if (protocol && typeof protocol.stream !== "function") {
     const what = typeof protocol === "function" ? "is a function" : "has no method `stream`";

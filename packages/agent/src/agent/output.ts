@@ -1,4 +1,13 @@
-import { type AnySchema, type InferArguments, textOf, validateToolArguments } from "@gyre/ai";
+import {
+  type AnySchema,
+  errorMessage,
+  type InferArguments,
+  isRecord,
+  type JsonSchema,
+  textOf,
+  toJsonSchema,
+  validateToolArguments,
+} from "@gyre/ai";
 import { userMessage } from "../transcript/input.ts";
 import type { AgentEndEvent, AgentMessage, AgentTool } from "../contract/types.ts";
 
@@ -25,19 +34,24 @@ export class OutputError extends Error {
 export class TypedOutput<S extends AnySchema> {
   readonly tool: AgentTool;
   readonly #schema: S;
+  /** What the arguments are, where the answer itself cannot be. */
+  readonly #wrapper: JsonSchema | undefined;
   #answer: { value: InferArguments<S> } | undefined;
   #repairs = 0;
   #problem = "";
 
   constructor(schema: S) {
     this.#schema = schema;
+    const json = toJsonSchema(schema);
+    this.#wrapper = canBeArguments(json) ? undefined : wrap(json);
     this.tool = {
       name: ANSWER_TOOL,
       description:
         "Gives your final answer. Call it once, when you are done, with the answer as its arguments; do not answer in any other way.",
-      parameters: schema,
-      execute: (args) => {
-        this.#answer = { value: args as InferArguments<S> };
+      parameters: this.#wrapper ?? schema,
+      execute: async (args) => {
+        if (this.#wrapper) await this.#unwrap(args);
+        else this.#answer = { value: args as InferArguments<S> };
         return { content: [{ type: "text", text: "Answer taken." }], terminate: true };
       },
     };
@@ -77,11 +91,51 @@ export class TypedOutput<S extends AnySchema> {
       return false;
     }
     const checked = await validateToolArguments(
-      { name: ANSWER_TOOL, parameters: this.#schema },
-      given,
+      { name: ANSWER_TOOL, parameters: this.#wrapper ?? this.#schema },
+      this.#wrapper ? { [WRAPPED]: given } : given,
     );
-    if (checked.ok) this.#answer = { value: checked.value };
-    else this.#problem = checked.error;
-    return checked.ok;
+    try {
+      if (!checked.ok) throw new Error(checked.error);
+      if (this.#wrapper) await this.#unwrap(checked.value);
+      else this.#answer = { value: checked.value as InferArguments<S> };
+    } catch (error) {
+      this.#problem = errorMessage(error);
+    }
+    return this.#answer !== undefined;
   }
+
+  /** Arguments that fit the wrapper. The library of the schema may ask for more, and transform. */
+  async #unwrap(args: unknown): Promise<void> {
+    let value = isRecord(args) ? args[WRAPPED] : undefined;
+    if ("~standard" in this.#schema && value !== null) {
+      const checked = await validateToolArguments(
+        { name: ANSWER_TOOL, parameters: this.#schema },
+        value,
+      );
+      if (!checked.ok) throw new Error(checked.error);
+      ({ value } = checked);
+    }
+    this.#answer = { value: value as InferArguments<S> };
+  }
+}
+
+/** Where the answer is in the arguments, if it is not an object itself. */
+const WRAPPED = "answer";
+
+/** Whether the arguments of a call, which are an object, can be the answer. */
+function canBeArguments({ type, ...schema }: JsonSchema): boolean {
+  if (type !== undefined) return type === "object";
+  if ("enum" in schema || "const" in schema) return false;
+  const choices = [schema["anyOf"], schema["oneOf"]].filter(Array.isArray).flat();
+  return choices.every((choice) => !isRecord(choice) || canBeArguments(choice));
+}
+
+/** An object with the answer in it; references of the schema lead to where it is now. */
+function wrap({ $schema: _dialect, ...schema }: JsonSchema): JsonSchema {
+  const moved: unknown = JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    key === "$ref" && typeof value === "string"
+      ? value.replace(/^#/, `#/properties/${WRAPPED}`)
+      : value,
+  );
+  return { type: "object", properties: { [WRAPPED]: moved }, required: [WRAPPED] };
 }

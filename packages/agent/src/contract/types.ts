@@ -177,6 +177,9 @@ const NAME = /^[\w-]{1,128}$/;
 export function checkTool(
   tool: Pick<AgentTool, "name" | "parameters"> & { execute: unknown },
 ): void {
+  if ("asTool" in tool) {
+    throw new TypeError("An agent is no tool: write agent.asTool({ name, description }).");
+  }
   const { name, parameters, execute } = tool;
   if (!NAME.test(name)) {
     throw new TypeError(

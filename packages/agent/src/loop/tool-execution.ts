@@ -415,10 +415,12 @@ export function toResult(name: string, value: ToolReturn): AgentToolResult {
   if (isRecord(value) && isContent(value["content"])) return value as unknown as AgentToolResult;
   if (isContent(value) && value.length > 0) return { content: value };
   const text = toJson(value);
-  if (text !== undefined) return { content: [{ type: "text", text }], details: value };
-  const problem = `Tool "${name}" returned ${value === undefined ? "nothing" : `a value of type ${typeof value}`}: it has to return a text, content, or a value that JSON can hold.`;
+  if (text !== undefined && (text !== "{}" || isPlain(value))) {
+    return { content: [{ type: "text", text }], details: value };
+  }
+  const problem = `Tool "${name}" returned ${describe(value, text)}: it has to return a text, content, or a value that JSON can hold.`;
   // The model reads it as well; the mistake is one of the program.
-  warn(`Tool "${name}"`, problem);
+  warn("A mistake in the program", problem);
   return errorResult(problem);
 }
 
@@ -432,6 +434,18 @@ function isContent(value: unknown): value is UserContent[] {
           block["type"] === "image"),
     )
   );
+}
+
+/** Whether "{}" is all that there is in it. A Map, a generator, a response or an error has more. */
+function isPlain(value: unknown): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function describe(value: unknown, text: string | undefined): string {
+  if (value === undefined) return "nothing";
+  const type = text ? Object.prototype.toString.call(value).slice(8, -1) : typeof value;
+  return `a value of type ${type}`;
 }
 
 function toJson(value: unknown): string | undefined {
