@@ -462,7 +462,7 @@ describe("what is asked for", () => {
     ["a session with NUL", { session: "a\0b" }],
     ["a tenant with NUL", { tenant: "a\0b" }],
     ["a pool with NUL", { pool: "a\0b" }],
-    ["a time that is none", { at: new Date(NaN) }],
+    ["a time that does not exist", { at: new Date(NaN) }],
     ["half a priority", { priority: 0.5 }],
   ])("%s is refused before anything is stored", async (_, options) => {
     const runs = new Runs(await openStore(newUrl()));
