@@ -14,8 +14,8 @@ export interface PostgresServer {
   readonly port: number;
   /** For the database of this name, which is there: "postgres". */
   url(database?: string): string;
-  /** Runs a statement by Postgres' own client. */
-  run(sql: string): Promise<void>;
+  /** Runs statements by Postgres' own client, in the database of this address. */
+  run(sql: string, url?: string): Promise<void>;
   /** `fast` ends transactions, `immediate` is a crash. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
@@ -61,7 +61,7 @@ export async function startPostgres(options: { sync?: boolean } = {}): Promise<P
   const server: PostgresServer = {
     port,
     url: (database = "postgres") => `postgres://postgres@127.0.0.1:${port}/${database}`,
-    run: (sql) => run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, server.url()),
+    run: (sql, url = server.url()) => run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, url),
     start: () =>
       run(
         ...(["pg_ctl", "-D", data, "-w", "-t", String(START_MS / 1000)] as const),

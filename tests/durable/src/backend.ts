@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DatabaseServer } from "@gyre/durable/testing";
-import { startPostgres } from "../../support/postgres.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres.ts";
 
 export type BackendName = "sqlite" | "postgres";
 
@@ -11,7 +10,7 @@ export interface Backend {
   readonly name: BackendName;
   /** The address of another empty store. */
   create(): Promise<string>;
-  readonly server?: DatabaseServer;
+  readonly server?: PostgresServer;
   remove(): Promise<void>;
 }
 

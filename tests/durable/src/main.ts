@@ -6,7 +6,11 @@ import type { BackendName } from "./backend.ts";
 import { chaos } from "./chaos.ts";
 import { failover } from "./failover.ts";
 import { faults } from "./faults.ts";
+import { growth } from "./growth.ts";
+import { idle } from "./idle.ts";
 import { outage } from "./outage.ts";
+import { signals } from "./signals.ts";
+import { speed } from "./speed.ts";
 
 const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
 
@@ -15,6 +19,11 @@ const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
   faults         takes one guard after the other out of the built worker: chaos has to find each
   failover [--kills N]
                  how long until another worker goes on with the run of one that was killed
+  signals        from an approval to the tool, and from an abort to the end, in another process
+  speed          a run of 4 model calls and 3 tools, and many at once
+  idle           statements of a worker that has nothing to do
+  growth [--runs N]
+                 what a step takes in a store with many runs (default 100,000)
   outage         the database is away for 5 s under 150 runs
 
 Without --backend: both. Without --seed: a fresh one, which is printed.`;
@@ -78,6 +87,10 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
     }),
   faults: (backend) => faults(backend, seed),
   failover: (backend) => failover(backend, parseNumber("kills", values.kills, 50)),
+  signals,
+  speed,
+  idle,
+  growth: (backend) => growth(backend, parseNumber("runs", values.runs, 100_000)),
   outage: async (backend) => backend === "sqlite" || outage(seed),
 };
 

@@ -54,6 +54,7 @@ async function runTests(
   const env = { ...process.env, ...variables };
   const { out, code, signal } = await runNode(args, { cwd: root, env }, SILENCE_MS);
   if (signal) return "hang: a test does not end";
+  if (code !== 0 && out.trim() === "") return `crash: the tests ended with ${code} and no report`;
   return code === 0 ? undefined : nameFailure(out);
 }
 

@@ -1,4 +1,5 @@
-import type { AgentMessage } from "@gyre/agent";
+import { Agent, type AgentMessage, defineTool } from "@gyre/agent";
+import { call, scriptedModel } from "@gyre/ai/testing";
 import { Checker } from "./checker/checker.ts";
 import { type Driver, makeDriver, type Parts } from "./world/driver.ts";
 import { Gatekeeper } from "./world/gatekeeper.ts";
@@ -24,6 +25,23 @@ export interface SeedResult {
   lines: readonly string[];
 }
 
+/** What an agent loads when it first needs it takes real time, which no world has. */
+const isLoaded = loadLater();
+
+async function loadLater(): Promise<void> {
+  const model = scriptedModel([call("wait")]);
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    parameters: { type: "object" },
+    needsApproval: true,
+    execute: () => "",
+  });
+  const agent = new Agent({ model: model.model, protocol: model, tools: [wait] });
+  await agent.prompt("Wait.");
+  await agent.continue();
+}
+
 let stray: ((error: unknown) => void) | undefined;
 
 /** Unhandled failures are the fault of the world that goes on. */
@@ -40,6 +58,7 @@ export function watchStrayErrors(): void {
  * same seed gives the same log, byte for byte.
  */
 export async function runSeed(seed: number, verbose = false): Promise<SeedResult> {
+  await isLoaded;
   const world = new World(seed, verbose);
   stray = (error) => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

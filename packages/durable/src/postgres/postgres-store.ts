@@ -140,7 +140,8 @@ const LOOK_AROUND = `with due as (
     where s.id = found.id returning 1
   ) select exists (select 1 from gyre_worker where id = $1) as alive,
     exists (select 1 from gyre_tenant where max_running is not null) as capped,
-    (select count(*) from due) as due,
+    (select count(*) from due) > 0 or exists (
+      select 1 from gyre_session where status = 'ready' and due is null) as ready,
     (select min(due) from gyre_session where status in ('ready', 'waiting') and due > ${NOW}) - ${NOW} as next`;
 
 /**
@@ -526,18 +527,21 @@ export class PostgresStore implements Store {
     const look = await this.#database.first<{
       alive: boolean;
       capped: boolean;
-      due: number;
+      ready: boolean;
       next: number | null;
     }>(LOOK_AROUND, wish.worker);
     if (!look?.alive) return { claims: [], isAlive: false };
-    const claimed = look.capped
-      ? await this.#database.transact((db) => this.#claimCapped(db, wish, batch))
-      : await this.#claimFree(wish, batch);
+    const claimed = look.ready ? await this.#claimReady(wish, batch, look.capped) : [];
     return {
       claims: claimed.map((session) => toClaim(session, wish.worker)),
       isAlive: true,
       ...(look.next !== null && { nextInMs: look.next }),
     };
+  }
+
+  #claimReady(wish: ClaimWish, batch: string, isCapped: boolean): Promise<SessionRecord[]> {
+    if (!isCapped) return this.#claimFree(wish, batch);
+    return this.#database.transact((db) => this.#claimCapped(db, wish, batch));
   }
 
   /**

@@ -251,7 +251,10 @@ export class SqliteStore implements Store {
     db.run(WAKE, isAbort, isAbort, now, session);
     if (endsBehind) {
       db.run("update gyre_run set stop = 'aborted', ended_at = ? where id = ?", now, run);
-      db.run("update gyre_inbox set taken = 0 where run = ? and taken is null", run);
+      db.run(
+        "update gyre_inbox set taken = 0 where session = ? and run = ? and taken is null",
+        ...[session, run],
+      );
     }
     return { outcome: "sent", session };
   }
@@ -704,8 +707,8 @@ export class SqliteStore implements Store {
     // Messages wait: the run may be retried.
     db.run(
       `update gyre_inbox set taken = 0 where run = ? and taken is null
-        and kind in ('decision', 'abort')`,
-      run,
+        and session = (select session from gyre_run where id = ?) and kind in ('decision', 'abort')`,
+      ...[run, run],
     );
     const send = (item: NewItem): void => {
       const { outcome, session } = this.#send(item);

@@ -171,6 +171,8 @@ export class Calls implements ToolWatch {
   }
 
   #answer(message: AssistantMessage): void {
+    // Results before it are of an earlier message.
+    this.terminating = [];
     const run = this.#run;
     if (!run) return;
     this.#steeringDue = false;
@@ -291,6 +293,12 @@ export class Calls implements ToolWatch {
     this.#ran.push(ran);
   }
 
+  /** Whether all calls of the message are answered in this run: of others the loop may not know what they asked for. */
+  #isWholeTurn({ message }: CallRecord): boolean {
+    const siblings = [...this.#records.values()].filter((record) => record.message === message);
+    return siblings.every(({ endedIn }) => endedIn === undefined || endedIn === this.#run);
+  }
+
   #result(message: ToolResultMessage): void {
     const { toolCallId: id } = message;
     const record = this.#records.get(id);
@@ -299,7 +307,7 @@ export class Calls implements ToolWatch {
     record.answered = true;
     if (message.toolName !== record.call.name)
       this.#fail("R8", `the result of ${id} names another tool`);
-    if (record.madeIn === this.#run) this.terminating.push(record.result?.terminate === true);
+    this.terminating.push(record.result?.terminate === true && this.#isWholeTurn(record));
     const expected = record.result?.content ?? [];
     const isSame =
       expected.length === 0

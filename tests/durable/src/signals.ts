@@ -1,0 +1,81 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as later } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { openRuns, type Run, type Runs } from "@gyre/durable";
+import { type BackendName, openBackend } from "./backend.ts";
+import { printFigure, takeMedian } from "./figures.ts";
+
+const ROUNDS = 50;
+const APPROVAL_MS = 50;
+const ABORT_MS = 100;
+const LOOK_MS = 5;
+
+/** From a decision to the tool, and from an abort to the end of the run, both in another process. */
+export async function signals(name: BackendName): Promise<boolean> {
+  const backend = await openBackend(name, { sync: true });
+  const url = await backend.create();
+  const runs = await openRuns(url);
+  const worker = fork(fileURLToPath(new URL("worker.js", import.meta.url)), [url]);
+  try {
+    await receive(worker, "ready");
+    const approvals: number[] = [];
+    const aborts: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      approvals.push(await approve(runs, worker));
+      aborts.push(await abort(runs, worker));
+    }
+    const approval = printFigure(
+      `signals: ${name}, ${ROUNDS} approvals from another process: p50 to the tool`,
+      takeMedian(approvals),
+      APPROVAL_MS,
+    );
+    return (
+      printFigure(
+        `signals: ${name}, ${ROUNDS} aborts of an answer from another process: p50 to the end`,
+        takeMedian(aborts),
+        ABORT_MS,
+      ) && approval
+    );
+  } finally {
+    worker.kill("SIGKILL");
+    await runs.close();
+    await backend.remove();
+  }
+}
+
+async function approve(runs: Runs, worker: ChildProcess): Promise<number> {
+  const run = await runs.start("Sign.", { agent: "signer" });
+  await waitFor(run, "waiting");
+  const began = receive(worker, "tool");
+  const sentAt = now();
+  await run.decide({ "sign-1": { type: "approve" } });
+  const at = await began;
+  await run.result();
+  return at - sentAt;
+}
+
+async function abort(runs: Runs, worker: ChildProcess): Promise<number> {
+  const asked = receive(worker, "model");
+  const run = await runs.start("Talk.", { agent: "talker" });
+  await asked;
+  const sentAt = now();
+  await run.abort();
+  await run.result();
+  return now() - sentAt;
+}
+
+async function waitFor(run: Run, status: string): Promise<void> {
+  while ((await run.info()).status !== status) await later(LOOK_MS);
+}
+
+async function receive(worker: ChildProcess, what: string): Promise<number> {
+  for (;;) {
+    const [message] = (await once(worker, "message")) as [{ what: string; at: number }];
+    if (message.what === what) return message.at;
+  }
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}

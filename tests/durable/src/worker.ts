@@ -1,0 +1,13 @@
+// A worker in a process of its own, which reports when a tool begins: `worker.js URL`.
+import { argv } from "node:process";
+import { openRuns, Worker } from "@gyre/durable";
+import { createAgents } from "./agents.ts";
+
+const runs = await openRuns(argv[2] ?? "");
+const report = (what: string): void => {
+  process.send?.({ what, at: performance.timeOrigin + performance.now() });
+};
+await new Worker(runs, { agents: createAgents(report) }).start();
+report("ready");
+// It ends with the process that started it.
+process.on("disconnect", () => process.exit());
