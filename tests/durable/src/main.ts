@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
 import type { BackendName } from "./backend.ts";
 import { chaos } from "./chaos.ts";
+import { conform } from "./conform.ts";
 import { failover } from "./failover.ts";
 import { faults } from "./faults.ts";
 import { growth } from "./growth.ts";
@@ -14,6 +15,7 @@ import { speed } from "./speed.ts";
 
 const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
 
+  conform        the tests of the promises
   chaos [--runs N] [--workers N] [--timeout SECONDS] [--verbose] [--failures ${DATABASE_FAILURES.join(",")}]
                  runs over workers that fail; each run is held to the promises
   faults         takes one guard after the other out of the built worker: chaos has to find each
@@ -87,6 +89,7 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
     }),
   faults: (backend) => faults(backend, seed),
   failover: (backend) => failover(backend, parseNumber("kills", values.kills, 50)),
+  conform,
   signals,
   speed,
   idle,

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type AgentTool, approval, defineTool, isLlmMessage, type AgentMessage } from "@gyre/agent";
 import { type Message, validateTranscript } from "@gyre/ai";
 import { callAll, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
@@ -10,15 +7,13 @@ import type { Run } from "../contract/types.ts";
 import type { Store } from "../contract/store.ts";
 import { openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
+import { temporaryUrls } from "./harness.ts";
 import { Worker } from "./worker.ts";
 
 // A run with three parallel calls, an approval and steering. Its worker dies before and after each
 // of its commits, another one goes on.
 
-const folder = mkdtempSync(join(tmpdir(), "gyre-everywhere-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-let files = 0;
-const newUrl = (): string => `file:${join(folder, `${++files}.db`)}`;
+const newUrl = temporaryUrls("everywhere", afterAll);
 
 const FIRST = callAll([
   ["pay", { to: "a" }],

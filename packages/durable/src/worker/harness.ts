@@ -9,12 +9,21 @@ import { openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
-/** Files that are removed after the tests. */
+/** `npm run durable -- conform` has the tests run on a database: each store is a schema of it. */
+const database = process.env["GYRE_DURABLE_URL"];
+
+/** Some tests are about files alone. */
+export const isFile: boolean = database === undefined;
+
+/** The addresses of empty stores: files that are removed after the tests. */
 export function temporaryUrls(name: string, afterAll: (clean: () => void) => void): () => string {
   const folder = mkdtempSync(join(tmpdir(), `gyre-${name}-`));
   afterAll(() => rmSync(folder, { recursive: true }));
   let count = 0;
-  return () => `file:${join(folder, `${++count}.db`)}`;
+  return () =>
+    database === undefined
+      ? `file:${join(folder, `${++count}.db`)}`
+      : `${database}?options=-c%20search_path%3D${name}_${++count}`;
 }
 
 /** An agent whose model answers by how many answers the transcript has already. */

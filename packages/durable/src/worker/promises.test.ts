@@ -14,7 +14,14 @@ import { openDriver } from "../sqlite/driver.ts";
 import { askTool } from "../tools/ask.ts";
 import { sleepTool } from "../tools/sleep.ts";
 import { durableTask } from "../tools/task.ts";
-import { effectTool, scriptedAgent, temporaryUrls, withWorker, wrapStore } from "./harness.ts";
+import {
+  effectTool,
+  scriptedAgent,
+  temporaryUrls,
+  withWorker,
+  wrapStore,
+  isFile,
+} from "./harness.ts";
 import { Worker } from "./worker.ts";
 
 const newUrl = temporaryUrls("promises", afterAll);
@@ -561,19 +568,22 @@ describe("limits and order", () => {
     await runs.close();
   });
 
-  it("a worker whose process runs is not taken for dead where it is busy for longer than its lease", async () => {
-    const store = await openStore(newUrl());
-    await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
-    await claimFirst(store, "w1");
-    await store.heartbeat("w1", -5_000, 1);
-    expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
-    await store.heartbeat("w1", -20_000, 1);
-    const swept = await store.sweep({ expired: true, maxDeaths: 3 });
-    expect(swept).toEqual([{ session: "r", worker: "w1", status: "ready" }]);
-    await store.close();
-  });
+  it.runIf(isFile)(
+    "a worker whose process runs is not taken for dead where it is busy for longer than its lease",
+    async () => {
+      const store = await openStore(newUrl());
+      await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
+      await claimFirst(store, "w1");
+      await store.heartbeat("w1", -5_000, 1);
+      expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
+      await store.heartbeat("w1", -20_000, 1);
+      const swept = await store.sweep({ expired: true, maxDeaths: 3 });
+      expect(swept).toEqual([{ session: "r", worker: "w1", status: "ready" }]);
+      await store.close();
+    },
+  );
 
-  it.runIf(process.platform === "linux")(
+  it.runIf(isFile && process.platform === "linux")(
     "a worker that a signal has stopped is taken for dead when its lease is over",
     async () => {
       const url = newUrl();
@@ -773,6 +783,22 @@ describe("watching and sessions", () => {
     expect((await run.result()).text).toBe("Done.");
     await worker.stop();
     await runs.close();
+  });
+
+  it("a run whose model failed asks it again with retry()", async () => {
+    let isBroken = true;
+    const agent = scriptedAgent([
+      () => (isBroken ? fail("no service", { kind: "bad_request" }) : "One."),
+    ]);
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const run = await runs.start("Go.", { agent: "office" });
+      expect((await run.result()).stop).toBe("error");
+      await run.retry();
+      expect((await run.result()).stop).toBe("error");
+      isBroken = false;
+      await run.retry();
+      expect((await run.result()).text).toBe("One.");
+    });
   });
 
   it("D16 a message that a failed run did not get waits for its retry", async () => {

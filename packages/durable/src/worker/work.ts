@@ -82,6 +82,7 @@ export class Work {
   #turns: number;
   #usage: Usage;
   #activeMs: number;
+  #hasAsked = false;
   #startedAt = performance.now();
 
   constructor(parts: WorkParts) {
@@ -228,6 +229,7 @@ export class Work {
     run: (options: ContinueOptions & { output: AnySchema }) => Promise<AgentEndEvent>,
   ): Promise<AgentEndEvent> {
     this.#startedAt = performance.now();
+    this.#hasAsked = true;
     const limits = this.#readLeft() ?? this.#planLastCalls();
     if (!limits) return { ...this.inferEnd(), stop: "limit" };
     const output = this.#output;
@@ -352,10 +354,11 @@ export class Work {
     throw new Error(checked.error);
   }
 
-  /** Whether the model has given its answer, and nothing is left to do. */
+  /** Whether the model has given its answer, and nothing is left to do. One that failed before is asked again. */
   #isOver(): boolean {
     const last = this.agent.state.messages.at(-1);
     if (last?.role !== "assistant") return false;
+    if (last.stopReason === "error" && !this.#hasAsked) return false;
     return last.stopReason !== "pause" && listCalls(last).length === 0;
   }
 

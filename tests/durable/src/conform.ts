@@ -1,0 +1,35 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { type BackendName, openBackend } from "./backend.ts";
+
+const ROOT = fileURLToPath(new URL("../../../../../", import.meta.url));
+/** The tests of the promises, and the name that each gives to its stores. */
+const SUITES = ["everywhere", "parking", "promises", "attacks"] as const;
+const FILES = ["everywhere", "parking", "promises", "under-attack"].map(
+  (name) => `packages/durable/src/worker/${name}.test.ts`,
+);
+/** More stores than any of them opens. */
+const STORES = 200;
+
+/** Runs the tests of the promises, which have their numbers in their titles, on a store. */
+export async function conform(name: BackendName): Promise<boolean> {
+  const backend = await openBackend(name);
+  try {
+    const env = { ...process.env };
+    if (backend.server) {
+      const schemas = SUITES.flatMap((suite) =>
+        Array.from({ length: STORES }, (_, nth) => `create schema ${suite}_${nth + 1}`),
+      );
+      await backend.server.run(schemas.join(";"));
+      env["GYRE_DURABLE_URL"] = backend.server.url();
+    }
+    const args = ["node_modules/vitest/vitest.mjs", "run", ...FILES];
+    const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" });
+    const [code] = await once(child, "exit");
+    console.log(`conform: ${name}: ${code === 0 ? "ok" : "FAILED"}`);
+    return code === 0;
+  } finally {
+    await backend.remove();
+  }
+}
