@@ -48,14 +48,7 @@ export function createAgents(report: (what: string) => void = () => {}): Durable
     },
   });
   return [
-    define(
-      "payer",
-      () => [
-        ...Array.from({ length: TURNS }, (_, turn) => call("pay", { to: `a${turn}` })),
-        "Done.",
-      ],
-      [pay],
-    ),
+    define("payer", (turn) => (turn < TURNS ? call("pay", { to: `a${turn}` }) : "Done."), [pay]),
     define("signer", (turn) => (turn === 0 ? call("sign", {}, "sign-1") : "Done."), [sign]),
     define(
       "talker",

@@ -690,11 +690,8 @@ export class PostgresStore implements Store {
   ): Promise<AppendOutcome | "woken"> {
     const { session } = fence;
     const { seen, status, end, timers = [], children = [] } = finish;
-    await lockAll(db, fence, finish);
-    const row = await db.first<SessionRecord>(
-      `select * from gyre_session where ${OWN} for update`,
-      ...fenceValues(fence, change.seq),
-    );
+    const locked = await lockAll(db, fence, finish);
+    const row = locked.find((one) => isOwn(one, fence, change.seq));
     if (!row) return this.#explainMiss(db, fence, change);
     if (seen !== undefined && row.wakes !== seen) return "woken";
     const appended = await this.#append(db, fence, change);
@@ -900,15 +897,24 @@ async function lockAll(
   db: Session,
   { session }: Fence,
   { end, children = [] }: Finish,
-): Promise<void> {
-  if (!end && children.length === 0) return;
-  await db.run(
-    `select id from gyre_session where id = $1 or id = any($2) or id in (
-        select session from gyre_run where id = $3 or (parent = $4 and ended_at is null))
+): Promise<SessionRecord[]> {
+  if (!end && children.length === 0) {
+    return db.all("select * from gyre_session where id = $1 for update", session);
+  }
+  return db.all(
+    `select * from gyre_session where id = any(array(
+        select $1::text union select unnest($2::text[])
+        union select session from gyre_run where id = $3
+        union select session from gyre_run where parent = $4 and ended_at is null))
       order by id for update`,
     ...[session, children.map((child) => child.session)],
     ...[end?.report?.run ?? null, end?.abortsChildren ? end.run : null],
   );
+}
+
+function isOwn(row: SessionRecord, { session, token, claim, worker }: Fence, seq: number): boolean {
+  const isHeld = row.status === "running" && row.owner === worker && row.seq === seq;
+  return isHeld && row.id === session && row.token === token && row.claim === claim;
 }
 
 /** Workers first, then what they had: a statement sees what was claimed before it began. */
