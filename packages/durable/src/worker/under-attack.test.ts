@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { callAll } from "@gyre/ai/testing";
+import { call, callAll } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { DurableError } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
@@ -532,6 +532,36 @@ describe("a bell that cannot be rung", () => {
     await withWorker(url, { agents: [scriptedAgent(["Done."])] }, async (runs) => {
       const run = await runs.start("Go.", { agent: "office" });
       expect((await run.result()).text).toBe("Done.");
+    });
+  });
+});
+
+describe("an abort", () => {
+  it("D4 answers a call that was left to a person while others went on", async () => {
+    const begun = makeGate();
+    const agent = scriptedAgent([[call("sign", {}, "c1"), call("pay", {}, "c2")]], {
+      tools: [
+        effectTool("sign", () => "signed", { needsApproval: true, concurrent: true }),
+        {
+          ...effectTool("pay", () => "paid", { concurrent: true }),
+          execute: async (_args: unknown, { signal }: { signal: AbortSignal }) => {
+            begun.open();
+            await new Promise((resolve) => signal.addEventListener("abort", resolve));
+            return "stopped";
+          },
+        },
+      ],
+    });
+    await withWorker(newUrl(), { agents: [agent] }, async (runs) => {
+      const run = await runs.start("Go.", { agent: "office" });
+      await begun.opened;
+      await run.abort();
+      const { stop, messages } = await run.result();
+      expect(stop).toBe("aborted");
+      const answered = messages.flatMap((message) =>
+        message.role === "toolResult" ? [message.toolCallId] : [],
+      );
+      expect(answered.sort()).toEqual(["c1", "c2"]);
     });
   });
 });

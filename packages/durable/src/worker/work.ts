@@ -299,7 +299,8 @@ export class Work {
   hasMore(end: AgentEndEvent | undefined): boolean {
     const { agent } = this;
     const { pending } = agent.state;
-    if (this.#abortion) return end?.stop !== "aborted" && !!end && end.stop === "suspended";
+    // A call may have been left to a person before the abort came: it is answered, too.
+    if (this.#abortion) return end !== undefined && agent.state.pending.length > 0;
     if (!end) return false;
     if (end.stop === "suspended") {
       return (
