@@ -135,7 +135,7 @@ function checkTranscript({ evidence: { messages }, results }: Facts, report: Rep
   // A response that was aborted before its first part is kept, and not sent.
   const sent = messages
     .filter(isLlmMessage)
-    .filter((message) => message.role !== "assistant" || message.stopReason !== "aborted");
+    .filter((message) => message.role !== "assistant" || message.content.length > 0);
   for (const problem of validateTranscript(sent)) {
     report("D4", JSON.stringify(problem));
   }
