@@ -12,6 +12,7 @@ import {
   type TokenCalibration,
   type ToolSchema,
   type Usage,
+  loadPart,
 } from "@gyre/ai";
 import { ContextMemory } from "../context/memory.ts";
 import type { AgentEventOf, PendingCallOf } from "../contract/by-tool.ts";
@@ -428,7 +429,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     const graces = this.#profile.tools.map(({ abortGraceMs = 0 }) => abortGraceMs);
     const grace = Math.max(own.abortGraceMs ?? 0, ...graces);
     return makeAgentTool(options, grace, async (args, context) => {
-      const { runAgentTool } = await import("./as-tool.ts");
+      const { runAgentTool } = await loadPart(import("./as-tool.ts"));
       return runAgentTool(new Agent(start), options, args, context);
     });
   }

@@ -1,4 +1,4 @@
-import type { AnySchema, UserContent } from "@gyre/ai";
+import { loadPart, type AnySchema, type UserContent } from "@gyre/ai";
 import type {
   AgentEndEvent,
   AgentEvent,
@@ -93,7 +93,7 @@ export function launchContinue(
 export function prepareOutput(launch: Launch): Promise<void> | undefined {
   const { schema } = launch;
   if (schema === undefined) return undefined;
-  return import("./output.ts").then(({ TypedOutput }) => {
+  return loadPart(import("./output.ts")).then(({ TypedOutput }) => {
     launch.output = new TypedOutput(schema);
   });
 }

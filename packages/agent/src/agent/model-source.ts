@@ -1,4 +1,4 @@
-import type { Model, ProtocolClient } from "@gyre/ai";
+import { loadPart, type Model, type ProtocolClient } from "@gyre/ai";
 import type { AgentOptions } from "./options.ts";
 
 /** The models of an agent and the client that asks them: as given, or looked up before a run. */
@@ -42,7 +42,7 @@ export class ModelSource {
     const hasClient = this.#hasStreamFn || this.protocol !== undefined;
     const isNamed = typeof model === "string" || !this.#fallbackModels.every(isModel);
     if (!model || (hasClient && !isNamed)) return undefined;
-    return import("#model-access").then(async ({ access }) => {
+    return loadPart(import("#model-access")).then(async ({ access }) => {
       this.#fallbackModels = await Promise.all(
         this.#fallbackModels.map(async (one) => (isModel(one) ? one : access.findModel(one))),
       );

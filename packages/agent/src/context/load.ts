@@ -1,3 +1,4 @@
+import { loadPart } from "@gyre/ai";
 import type { Compactor } from "./compactor.ts";
 import type { capResult } from "./long-results.ts";
 
@@ -16,5 +17,5 @@ export function provideContextParts(parts: ContextParts): void {
 
 /** The parts; a promise only where a page has left them out of its first bundle. */
 export function loadContextParts(): ContextParts | Promise<ContextParts> {
-  return loaded ?? import("./compactor.ts").then(({ parts }) => parts);
+  return loaded ?? loadPart(import("./compactor.ts")).then(({ parts }) => parts);
 }

@@ -5,6 +5,7 @@ import {
   type ProtocolClient,
   textOf,
   type Usage,
+  loadPart,
 } from "@gyre/ai";
 import type { ContextConfig } from "../contract/compaction.ts";
 
@@ -70,12 +71,12 @@ export function summarizeWith(
 }
 
 async function findModel(name: string): Promise<Model> {
-  const { access } = await import("#model-access");
+  const { access } = await loadPart(import("#model-access"));
   return access.findModel(name);
 }
 
 async function createClient(): Promise<ProtocolClient> {
-  const { access } = await import("#model-access");
+  const { access } = await loadPart(import("#model-access"));
   return access.createClient();
 }
 

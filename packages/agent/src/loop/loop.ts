@@ -4,6 +4,7 @@ import {
   isThenable,
   joinDeltas,
   type StreamFn,
+  loadPart,
 } from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
 import { Canceled } from "../run/hooks.ts";
@@ -150,7 +151,9 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
     const repaired = isFirst ? await repairTranscript(run) : undefined;
     const mayEnd = repaired?.waiting || repaired?.answered.terminate || run.config.interrupted;
     const earlier =
-      repaired && mayEnd && (await import("./earlier-turn.ts")).findEarlierTurn(run, repaired);
+      repaired &&
+      mayEnd &&
+      (await loadPart(import("./earlier-turn.ts"))).findEarlierTurn(run, repaired);
     if (earlier) {
       await inject(run, "prompt");
       ({ message, answered } = earlier);

@@ -5,6 +5,7 @@ import {
   outcomeOf,
   type ToolCall,
   type ToolResultMessage,
+  loadPart,
 } from "@gyre/ai";
 import { SinkError } from "../run/emitter.ts";
 import { listCalls, isIncomplete } from "../transcript/history.ts";
@@ -214,7 +215,7 @@ export async function startRecovery(
   call: ToolCall,
   skip: () => Promise<AgentToolResult | undefined>,
 ): Promise<RunningCall> {
-  const { recoverCall } = await import("./recover.ts");
+  const { recoverCall } = await loadPart(import("./recover.ts"));
   return startCall(run, call, undefined, undefined, () => recoverCall(run, call, skip));
 }
 

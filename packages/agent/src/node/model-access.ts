@@ -1,4 +1,4 @@
-import type { Model } from "@gyre/ai";
+import { loadPart, type Model } from "@gyre/ai";
 import type { ModelAccess } from "../model-access.ts";
 
 /**
@@ -9,11 +9,13 @@ import type { ModelAccess } from "../model-access.ts";
 export const access: ModelAccess = {
   async createClient(model) {
     if (typeof model === "object") checkModel(model);
-    const { createModelClient } = await import("@gyre/ai/node");
+    const { createModelClient } = await loadPart(import("@gyre/ai/node"));
     return createModelClient();
   },
   async findModel(name) {
-    const { catalog, findModel, model, ModelNotFoundError } = await import("@gyre/ai/models");
+    const { catalog, findModel, model, ModelNotFoundError } = await loadPart(
+      import("@gyre/ai/models"),
+    );
     try {
       return findModel(name);
     } catch (error) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { loadPart } from "../common/loading.ts";
 import { manualClock } from "./manual-clock.ts";
 
 describe("manualClock", () => {
@@ -28,6 +29,19 @@ describe("manualClock", () => {
       ["late", 20],
     ]);
     expect(clock.now()).toBe(30);
+  });
+
+  it("waits for parts of the code that are loaded on the way, however long that takes", async () => {
+    const clock = manualClock();
+    let done = false;
+    const loading = new Promise((resolve) => setTimeout(resolve, 30));
+    void (async () => {
+      await loadPart(loading);
+      await loadPart(Promise.reject(new Error("not there"))).catch(() => undefined);
+      clock.after(10, () => (done = true));
+    })();
+    await clock.advance(10);
+    expect(done).toBe(true);
   });
 
   it("runs timers that are set on the way, after promises have had their turn", async () => {

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../common/clock.ts";
+import { waitForLoading } from "../common/loading.ts";
 
 /** Turns of the event loop that work gets to settle in, before and after each timer. */
 const SETTLE_TURNS = 3;
@@ -71,5 +72,11 @@ export function manualClock(start = 0): ManualClock {
 }
 
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < SETTLE_TURNS; turn++) await systemClock.turn();
+  for (let turn = 0; turn < SETTLE_TURNS; turn++) {
+    await systemClock.turn();
+    const loaded = waitForLoading();
+    if (!loaded) continue;
+    await loaded;
+    turn = 0;
+  }
 }
