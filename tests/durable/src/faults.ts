@@ -41,7 +41,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: "seq check",
-    ...{ backend: "postgres", file: "postgres/postgres-store.js" },
+    ...{ backend: "postgres", file: "postgres/step.js" },
     from: "status = 'running' and seq = $5",
     to: "status = 'running' and $5::bigint is not null",
     breaks: ["error", "D3", "end"],
@@ -49,7 +49,7 @@ const FAULTS: readonly Fault[] = [
   },
   ...(["sqlite", "postgres"] as const).map((backend): Fault => ({
     name: "wake count",
-    ...{ backend, file: `${backend}/${backend}-store.js` },
+    ...{ backend, file: `${backend}/step.js` },
     from: "if (seen !== undefined && row.wakes !== seen)",
     to: "if (seen === -1)",
     breaks: ["D16"],
@@ -60,12 +60,12 @@ const FAULTS: readonly Fault[] = [
 /** What a claim is compared by; a worker that has lost it must not write. */
 const FENCES: Readonly<Record<BackendName, { file: string; from: string; to: string }>> = {
   sqlite: {
-    file: "sqlite/sqlite-store.js",
+    file: "sqlite/step.js",
     from: "token = ? and claim = ? and owner = ? and",
     to: "? is not null and ? is not null and ? is not null and",
   },
   postgres: {
-    file: "postgres/postgres-store.js",
+    file: "postgres/step.js",
     from: "token = $2 and claim = $3 and owner = $4 and",
     to: "$2::bigint is not null and $3::text is not null and $4::text is not null and",
   },

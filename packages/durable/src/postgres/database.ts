@@ -24,6 +24,9 @@ const NO_ACCESS: Readonly<Record<string, string>> = {
   "42501": "the user has no right to do that: grant it CREATE and USAGE on the schema",
 };
 
+/** By the clock of the database, at the beginning of the transaction. */
+export const NOW = "(extract(epoch from now()) * 1000)::bigint";
+
 export interface DatabaseOptions {
   readonly url: string;
   readonly schema?: string | undefined;
@@ -73,8 +76,6 @@ export class Database implements Session {
     // A connection that breaks between two uses is replaced when it is needed.
     this.#pool.on("error", () => {});
     // One that breaks between two statements of a transaction fails the next of them.
-    this.#pool.on("connect", (client) => client.on("error", () => {}));
-    // One that breaks in the middle of a transaction fails its next statement.
     this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
 

@@ -15,11 +15,19 @@ interface Work {
   reject(error: unknown): void;
 }
 
+/** What runs statements. */
+export interface Statements {
+  all<Row>(sql: string, ...values: SqlValue[]): Row[];
+  first<Row>(sql: string, ...values: SqlValue[]): Row | undefined;
+  /** The number of changed rows. */
+  run(sql: string, ...values: SqlValue[]): number;
+}
+
 /**
  * One connection to a file. What is written by many callers in one turn of the event loop shares
  * one commit, and so one sync of the disk.
  */
-export class Connection {
+export class Connection implements Statements {
   readonly path: string;
   readonly #driver: Driver;
   readonly #statements = new Map<string, Statement>();
@@ -43,20 +51,19 @@ export class Connection {
     return this.all<Row>(sql, ...values)[0];
   }
 
-  /** Resolves to the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     this.statements++;
     return Number(this.#prepare(sql).run(...values).changes);
   }
 
   /** Runs statements that only read. */
-  read<T>(work: () => T): Promise<T> {
+  read<T>(work: (db: Statements) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const since = Date.now();
       const attempt = (): void => {
         try {
           this.#assertOpen();
-          resolve(work());
+          resolve(work(this));
         } catch (error) {
           if (isBusy(error) && Date.now() - since < MAX_BUSY_MS) {
             setTimeout(attempt, pause());
@@ -68,23 +75,23 @@ export class Connection {
   }
 
   /** Runs statements that are made all or not at all, and stored when the promise settles. */
-  write<T>(work: () => T): Promise<T> {
+  write<T>(work: (db: Statements) => T): Promise<T> {
     return this.#enqueue(work, false);
   }
 
   /** The same for one statement. */
-  writeOne<T>(work: () => T): Promise<T> {
+  writeOne<T>(work: (db: Statements) => T): Promise<T> {
     return this.#enqueue(work, true);
   }
 
-  #enqueue<T>(work: () => T, isOne: boolean): Promise<T> {
+  #enqueue<T>(work: (db: Statements) => T, isOne: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       let value: T;
       this.#queue.push({
         isOne,
         since: Date.now(),
         run: () => {
-          value = work();
+          value = work(this);
           this.#settled.push(() => resolve(value));
         },
         reject: (error) => reject(this.#explain(error)),

@@ -1,0 +1,95 @@
+import { hostname } from "node:os";
+import type { NewWorker, SweptSession, WorkerRow } from "../contract/store.ts";
+import { explainAside, type SessionRecord } from "../sql/rows.ts";
+import { type Database, NOW, type Session } from "./database.ts";
+
+interface WorkerRecord {
+  id: string;
+  host: string;
+  pid: number;
+  agents: string;
+  pools: string;
+  live: number;
+  started_at: number;
+  left_ms: number;
+}
+
+export async function listWorkers(db: Session): Promise<WorkerRow[]> {
+  const rows = await db.all<WorkerRecord>(
+    `select *, lease - ${NOW} as left_ms from gyre_worker order by started_at, id`,
+  );
+  return rows.map((row) => ({
+    ...{ id: row.id, host: row.host, pid: row.pid, live: row.live },
+    ...{ startedAt: row.started_at, leaseMs: row.left_ms },
+    agents: JSON.parse(row.agents),
+    pools: JSON.parse(row.pools),
+  }));
+}
+
+export async function registerWorker(
+  db: Session,
+  { id, agents, pools, leaseMs }: NewWorker,
+): Promise<void> {
+  await db.run(
+    `insert into gyre_worker (id, lease, host, pid, agents, pools, started_at)
+      values ($1, ${NOW} + $2, $3, $4, $5, $6, ${NOW}) on conflict (id) do update set
+      lease = excluded.lease, agents = excluded.agents, pools = excluded.pools`,
+    ...[id, leaseMs, hostname(), process.pid, JSON.stringify(agents), JSON.stringify(pools)],
+  );
+}
+
+export async function renewLease(
+  db: Session,
+  worker: string,
+  leaseMs: number,
+  live: number,
+): Promise<boolean> {
+  const renewed = await db.run(
+    `update gyre_worker set lease = ${NOW} + $2, live = $3 where id = $1`,
+    ...[worker, leaseMs, live],
+  );
+  return renewed > 0;
+}
+
+/** Resolves to the sessions that the worker had claimed. */
+export async function unregisterWorker(database: Database, worker: string): Promise<string[]> {
+  const sessions = await database.transact(async (db) => {
+    await db.run("delete from gyre_worker where id = $1", worker);
+    // A statement of its own: it sees what the worker claimed in the last moment.
+    return db.all<{ id: string }>(
+      `update gyre_session set status = 'ready', ready_at = ${NOW}, due = null
+        where owner = $1 and status = 'running' returning id`,
+      worker,
+    );
+  });
+  return sessions.map(({ id }) => id);
+}
+
+export async function sweepWorkers(database: Database, maxDeaths: number): Promise<SweptSession[]> {
+  const dead = await database.first(`select 1 from gyre_worker where lease < ${NOW} limit 1`);
+  return dead ? database.transact((db) => sweepExpired(db, maxDeaths)) : [];
+}
+
+/** Workers first, then what they had: a statement sees what was claimed before it began. */
+async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSession[]> {
+  const dead = await db.all<{ id: string }>(
+    `delete from gyre_worker where id in (select id from gyre_worker where lease < ${NOW}
+      for update skip locked) returning id`,
+  );
+  // Once more than it takes to be claimed alone.
+  const rows = await db.all<SessionRecord>(
+    `update gyre_session set deaths = deaths + 1,
+      status = case when deaths >= $2 then 'aside' else 'ready' end,
+      ready_at = ${NOW}, due = null
+      where owner = any($1) and status = 'running' returning *`,
+    ...[dead.map(({ id }) => id), maxDeaths],
+  );
+  return Promise.all(
+    rows.map(async ({ id, owner, run, deaths, status }) => {
+      if (status === "aside") {
+        await db.run("update gyre_run set error = $2 where id = $1", run, explainAside(deaths));
+      }
+      return { session: id, worker: owner ?? "", status: status === "aside" ? "aside" : "ready" };
+    }),
+  );
+}
