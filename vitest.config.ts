@@ -1,14 +1,17 @@
 import { defineConfig } from "vitest/config";
 import { JsonReporter } from "vitest/node";
-import { findPostgres } from "./tests/support/postgres.ts";
+import { findPostgres } from "./tests/support/postgres-programs.ts";
 import { findBubblewrap, MissingProgramReporter } from "./tests/support/system-programs.ts";
 
 /** A file for the results as JSON, beside what is printed. */
 const report = process.env["GYRE_TEST_REPORT"];
-/** `GYRE_REQUIRE=bubblewrap`: the tests that need it run, and fail where it is missing. */
-const isRequired = process.env["GYRE_REQUIRE"] === "bubblewrap";
-const hasBubblewrap = isRequired || findBubblewrap();
-const hasPostgres = findPostgres() !== undefined;
+/**
+ * `GYRE_REQUIRE=bubblewrap`: the tests that need it run, and fail where it is missing. `postgres`: where
+ * it is missing, it is installed from npm.
+ */
+const required = process.env["GYRE_REQUIRE"];
+const hasBubblewrap = required === "bubblewrap" || findBubblewrap();
+const hasPostgres = required === "postgres" || findPostgres() !== undefined;
 
 export default defineConfig({
   // The packages' sources, not what was built from them.
@@ -37,7 +40,7 @@ export default defineConfig({
       },
       {
         name: "postgres",
-        description: "Needs Debian's Postgres. Does not run where it is missing.",
+        description: "Needs Postgres. Does not run where it is missing.",
         skip: !hasPostgres,
       },
       {
@@ -48,7 +51,14 @@ export default defineConfig({
     reporters: [
       "default",
       ...(hasBubblewrap ? [] : [new MissingProgramReporter("bubblewrap")]),
-      ...(hasPostgres ? [] : [new MissingProgramReporter("postgres")]),
+      ...(hasPostgres
+        ? []
+        : [
+            new MissingProgramReporter(
+              "postgres",
+              "npm run test:postgres installs it and runs them",
+            ),
+          ]),
       ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
     ],
   },

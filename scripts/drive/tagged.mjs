@@ -10,11 +10,15 @@ import { listFiles } from "../check/words.mjs";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** What a run with a tag has in its environment. */
-const VARIABLES = { long: { GYRE_LONG: "1" }, bubblewrap: { GYRE_REQUIRE: "bubblewrap" } };
+const VARIABLES = {
+  long: { GYRE_LONG: "1" },
+  bubblewrap: { GYRE_REQUIRE: "bubblewrap" },
+  postgres: { GYRE_REQUIRE: "postgres" },
+};
 
 const [tag = "", ...options] = argv.slice(2);
-if (tag !== "long" && tag !== "bubblewrap") {
-  console.error(`There is no tag "${tag}": long, bubblewrap.`);
+if (tag !== "long" && tag !== "bubblewrap" && tag !== "postgres") {
+  console.error(`There is no tag "${tag}": long, bubblewrap, postgres.`);
   process.exit(2);
 }
 const names = new RegExp(`tags: (\\[[^\\]]*)?"${tag}"`);

@@ -1,12 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
-import { chownSync, existsSync, readdirSync } from "node:fs";
+import { chownSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "pg";
+import { findPostgres, installPostgres } from "./postgres-programs.ts";
 
-/** Where Debian puts the versions of Postgres. */
-const DEBIAN = "/usr/lib/postgresql";
+export { findPostgres } from "./postgres-programs.ts";
+
 const START_MS = 60_000;
 
 /** A Postgres of a test's own. */
@@ -14,7 +16,7 @@ export interface PostgresServer {
   readonly port: number;
   /** For the database of this name, which is there: "postgres". */
   url(database?: string): string;
-  /** Runs statements by Postgres' own client, in the database of this address. */
+  /** Runs statements in the database of this address. */
   run(sql: string, url?: string): Promise<void>;
   /** `fast` ends transactions, `immediate` is a crash. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
@@ -22,22 +24,13 @@ export interface PostgresServer {
   remove(): Promise<void>;
 }
 
-/** The folder of Postgres' programs; undefined where it is not installed. */
-export function findPostgres(): string | undefined {
-  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN) : [];
-  const newest = versions.sort((a, b) => Number(b) - Number(a));
-  return newest
-    .map((version) => join(DEBIAN, version, "bin"))
-    .find((bin) => existsSync(join(bin, "initdb")));
-}
-
 /**
  * Starts a server in a folder of its own. `sync`: commits wait for the disk, as they do in real use;
- * without it they outlive a crash of the server, not of the machine.
+ * without it they outlive a crash of the server, not of the machine. Where there is no Postgres, one is
+ * installed.
  */
 export async function startPostgres(options: { sync?: boolean } = {}): Promise<PostgresServer> {
-  const bin = findPostgres();
-  if (bin === undefined) throw new Error("Postgres is not installed.");
+  const bin = findPostgres() ?? installPostgres();
   const folder = await mkdtemp(join(tmpdir(), "gyre-postgres-"));
   const user = findUser();
   if (user) chownSync(folder, user.uid, user.gid);
@@ -61,7 +54,7 @@ export async function startPostgres(options: { sync?: boolean } = {}): Promise<P
   const server: PostgresServer = {
     port,
     url: (database = "postgres") => `postgres://postgres@127.0.0.1:${port}/${database}`,
-    run: (sql, url = server.url()) => run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, url),
+    run: (sql, url = server.url()) => runSql(url, sql),
     start: () =>
       run(
         ...(["pg_ctl", "-D", data, "-w", "-t", String(START_MS / 1000)] as const),
@@ -77,15 +70,28 @@ export async function startPostgres(options: { sync?: boolean } = {}): Promise<P
   return server;
 }
 
-/** Postgres does not run as root. */
+async function runSql(connectionString: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Postgres does not run as root, nor as a user without a name. */
 function findUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
-  const [uid, gid] = ["-u", "-g"].map((flag) =>
-    Number(spawnSync("id", [flag, "postgres"], { encoding: "utf8" }).stdout),
+  for (const name of ["postgres", "daemon"]) {
+    const [uid, gid] = ["-u", "-g"].map((flag) =>
+      Number(spawnSync("id", [flag, name], { encoding: "utf8" }).stdout),
+    );
+    if (uid && gid) return { uid, gid };
+  }
+  throw new Error(
+    'Postgres does not run as root, and there is neither a user "postgres" nor "daemon".',
   );
-  if (!uid || !gid)
-    throw new Error('Postgres does not run as root, and there is no user "postgres".');
-  return { uid, gid };
 }
 
 function findPort(): Promise<number> {

@@ -14,10 +14,12 @@ export function findBubblewrap(): boolean {
 /** Prints how many tests did not run because the program that they need is missing. */
 export class MissingProgramReporter implements Reporter {
   readonly #tag: string;
+  readonly #hint: string;
   #hasFilter = false;
 
-  constructor(tag: string) {
+  constructor(tag: string, hint = "") {
     this.#tag = tag;
+    this.#hint = hint && ` (${hint})`;
   }
 
   onInit(vitest: Vitest): void {
@@ -28,6 +30,6 @@ export class MissingProgramReporter implements Reporter {
     if (this.#hasFilter) return;
     const skipped = modules.flatMap((module) => [...module.children.allTests("skipped")]);
     const count = skipped.filter(({ tags }) => tags.includes(this.#tag)).length;
-    if (count > 0) console.log(`${this.#tag} not found: ${count} tests not run`);
+    if (count > 0) console.log(`${this.#tag} not found: ${count} tests not run${this.#hint}`);
   }
 }

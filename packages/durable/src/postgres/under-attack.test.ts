@@ -1,11 +1,7 @@
 import { callAll } from "@gyre/ai/testing";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-} from "../../../../tests/support/postgres.ts";
+import { type PostgresServer, startPostgres } from "../../../../tests/support/postgres.ts";
 import type { ClaimWish, Store } from "../contract/store.ts";
 import type { StoreOptions } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
@@ -22,7 +18,7 @@ const wish: ClaimWish = {
   ...{ maxDeaths: 3, alone: true },
 };
 
-describe.runIf(findPostgres() !== undefined)("Postgres under attack", () => {
+describe("Postgres under attack", { tags: "postgres" }, () => {
   let server: PostgresServer;
   let admin: Client;
   let count = 0;

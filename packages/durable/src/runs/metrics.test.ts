@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { findPostgres, startPostgres } from "../../../../tests/support/postgres.ts";
+import { startPostgres } from "../../../../tests/support/postgres.ts";
 import { scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
 import { formatMetrics } from "./metrics.ts";
 
@@ -32,7 +32,7 @@ describe("metrics", () => {
     await checkMetrics(newUrl());
   });
 
-  it.runIf(findPostgres() !== undefined)("are the same on Postgres", async () => {
+  it("are the same on Postgres", { tags: "postgres" }, async () => {
     const server = await startPostgres();
     try {
       await checkMetrics(server.url());

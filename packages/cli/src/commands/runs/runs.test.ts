@@ -4,7 +4,7 @@ import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { askTool, defineAgent, openRuns, type Runs, sleepTool, Worker } from "@gyre/durable";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { findPostgres, startPostgres } from "../../../../../tests/support/postgres.ts";
+import { startPostgres } from "../../../../../tests/support/postgres.ts";
 import { scriptedService } from "../../testing/scripted-service.ts";
 import { buildProgram, type Ended, jsonLines, type Program } from "../../testing/program.ts";
 
@@ -355,7 +355,7 @@ describe("the program", () => {
   });
 });
 
-describe.runIf(findPostgres() !== undefined)("gyre runs on Postgres", () => {
+describe("gyre runs on Postgres", { tags: "postgres" }, () => {
   it("lists, approves, exports and checks as it does in a file", async () => {
     const server = await startPostgres();
     const home = await program.makeHome();
