@@ -63,6 +63,11 @@ export interface Store {
   register(worker: NewWorker): Promise<void>;
   /** Renews a worker's lease. False: it was swept, and has to register under another id. */
   heartbeat(worker: string, leaseMs: number, live: number): Promise<boolean>;
+  /**
+   * Keeps the lease of a worker whose event loop hangs, until it has hung for `stallMs`. Absent: the
+   * store sees by itself whether the process of a worker runs.
+   */
+  keepLease?(wish: LeaseWish): Promise<LeaseKeeper>;
   /** Removes a worker. What it had claimed is ready for others at once. */
   unregister(worker: string): Promise<void>;
   /** Gives ready sessions to a worker that is alive. */
@@ -363,6 +368,26 @@ export interface NewWorker {
   readonly agents: readonly AgentVersion[];
   readonly pools: readonly string[];
   readonly leaseMs: number;
+  /** How long it may give no sign of life while its process runs. */
+  readonly stallMs?: number;
+}
+
+export interface LeaseWish {
+  readonly worker: string;
+  readonly leaseMs: number;
+  /** Between two heartbeats of the worker. */
+  readonly beatMs: number;
+  readonly stallMs: number;
+  readonly onError: (error: unknown, where: string) => void;
+}
+
+/** Renews the lease of a worker that does not do so itself. */
+export interface LeaseKeeper {
+  /** The event loop of the worker turns. */
+  mark(): void;
+  /** The worker has another id. */
+  rename(worker: string): void;
+  close(): Promise<void>;
 }
 
 export interface WorkerRow {

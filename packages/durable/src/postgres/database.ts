@@ -113,6 +113,11 @@ export class Database implements Session {
     });
   }
 
+  /** A statement as it is sent, with the schema of each table. */
+  toText(sql: string): string {
+    return this.#prepare(sql).text;
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -9,6 +9,8 @@ import type {
   Hint,
   Inbox,
   Interest,
+  LeaseKeeper,
+  LeaseWish,
   NewItem,
   NewRun,
   NewWorker,
@@ -28,6 +30,7 @@ import { checkPostgres } from "./check.ts";
 import { Claims } from "./claim.ts";
 import { Database, explainError, loadPg } from "./database.ts";
 import { hasItem, readInbox, readWakes, send } from "./inbox.ts";
+import { startLeaseKeeper } from "./lease-keeper.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
 import { countOpen, listRuns, pruneRuns, readRun, retryRun, setTenant } from "./runs.ts";
@@ -37,6 +40,7 @@ import { appendChange, finish } from "./step.ts";
 import {
   listWorkers,
   registerWorker,
+  RENEW_LEASE,
   renewLease,
   sweepWorkers,
   unregisterWorker,
@@ -51,13 +55,15 @@ const STAY_MS = 1_000;
  */
 export class PostgresStore implements Store {
   readonly name = "postgres";
+  readonly #url: string;
   readonly #database: Database;
   /** Leases do not wait behind work. */
   readonly #leases: Database;
   readonly #notifier: Notifier;
   readonly #claims: Claims;
 
-  private constructor(database: Database, leases: Database, notifier: Notifier) {
+  private constructor(url: string, database: Database, leases: Database, notifier: Notifier) {
+    this.#url = url;
     this.#database = database;
     this.#leases = leases;
     this.#notifier = notifier;
@@ -86,7 +92,7 @@ export class PostgresStore implements Store {
       listenUrl: listenUrl ?? url,
       schema: schema ?? "",
     });
-    return new PostgresStore(database, leases, notifier);
+    return new PostgresStore(url, database, leases, notifier);
   }
 
   check(): Promise<StoreCheck[]> {
@@ -172,6 +178,10 @@ export class PostgresStore implements Store {
 
   heartbeat(worker: string, leaseMs: number, live: number): Promise<boolean> {
     return renewLease(this.#leases, worker, leaseMs, live);
+  }
+
+  async keepLease(wish: LeaseWish): Promise<LeaseKeeper> {
+    return startLeaseKeeper(this.#url, this.#leases.toText(RENEW_LEASE), wish);
   }
 
   async unregister(worker: string): Promise<void> {

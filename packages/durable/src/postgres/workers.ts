@@ -14,6 +14,9 @@ interface WorkerRecord {
   left_ms: number;
 }
 
+/** Of a worker whose event loop hangs: `live` is as it was. */
+export const RENEW_LEASE: string = `update gyre_worker set lease = ${NOW} + $2 where id = $1`;
+
 export async function listWorkers(db: Session): Promise<WorkerRow[]> {
   const rows = await db.all<WorkerRecord>(
     `select *, lease - ${NOW} as left_ms from gyre_worker order by started_at, id`,

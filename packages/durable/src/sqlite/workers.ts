@@ -15,8 +15,12 @@ interface WorkerRecord {
   live: number;
 }
 
-/** How long after its lease a worker may give no sign of life whose process is there and runs. */
-const MAX_STALL_MS = 10_000;
+/** A worker's process, and how long after its lease it may give no sign of life while that runs. */
+interface WorkerProcess extends ProcessIdentity {
+  graceMs?: number;
+}
+
+const DEFAULT_GRACE_MS = 10_000;
 
 function readWorkers(db: Statements): WorkerRecord[] {
   return db.all<WorkerRecord>("select * from gyre_worker");
@@ -46,13 +50,14 @@ export function removeWorker(db: Statements, worker: string, maxDeaths: number):
 export function registerWorker(
   db: Statements,
   own: ProcessIdentity,
-  { id, agents, pools, leaseMs }: NewWorker,
+  { id, agents, pools, leaseMs, stallMs = leaseMs + DEFAULT_GRACE_MS }: NewWorker,
 ): void {
+  const process: WorkerProcess = { ...own, graceMs: Math.max(0, stallMs - leaseMs) };
   db.run(
     `insert into gyre_worker (id, lease, host, pid, process, agents, pools, started_at)
       values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do update set lease = excluded.lease,
-      agents = excluded.agents, pools = excluded.pools`,
-    ...[id, readMonotonic() + leaseMs, own.host, own.pid, JSON.stringify(own)],
+      agents = excluded.agents, pools = excluded.pools, process = excluded.process`,
+    ...[id, readMonotonic() + leaseMs, own.host, own.pid, JSON.stringify(process)],
     ...[JSON.stringify(agents), JSON.stringify(pools), Date.now()],
   );
 }
@@ -88,10 +93,12 @@ export function listWorkers(db: Statements): WorkerRow[] {
 
 /** The workers that are dead, seen from a process that is alive. */
 export function findDead(db: Statements, own: ProcessIdentity, hasExpired: boolean): string[] {
-  const dead = readWorkers(db).filter(({ process, lease }) => {
-    const state = checkProcess(JSON.parse(process), own);
+  const dead = readWorkers(db).filter((record) => {
+    const process: WorkerProcess = JSON.parse(record.process);
+    const { graceMs = DEFAULT_GRACE_MS } = process;
+    const state = checkProcess(process, own);
     // A process that runs may be busy with something that gives no other work a turn.
-    const overMs = readMonotonic() - lease - (state === "running" ? MAX_STALL_MS : 0);
+    const overMs = readMonotonic() - record.lease - (state === "running" ? graceMs : 0);
     return state === "gone" || (hasExpired && overMs > 0);
   });
   return dead.map(({ id }) => id);

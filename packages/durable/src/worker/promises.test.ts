@@ -583,6 +583,21 @@ describe("limits and order", () => {
     },
   );
 
+  it.runIf(isFile)(
+    "D13 a worker that is busy for longer than `stallMs` loses its runs",
+    async () => {
+      const store = await openStore(newUrl());
+      await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
+      await claimFirst(store, "w1");
+      await store.register({ id: "w1", agents: [], pools: [""], leaseMs: 2_000, stallMs: 3_000 });
+      await store.heartbeat("w1", -500, 1);
+      expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
+      await store.heartbeat("w1", -1_001, 1);
+      expect(await store.sweep({ expired: true, maxDeaths: 3 })).toHaveLength(1);
+      await store.close();
+    },
+  );
+
   it.runIf(isFile && process.platform === "linux")(
     "a worker that a signal has stopped is taken for dead when its lease is over",
     async () => {

@@ -3,7 +3,7 @@ import type { DurableAgent } from "../contract/agent.ts";
 import { DurableError } from "../contract/errors.ts";
 import { formatMetrics, type Metric } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
-import type { AgentVersion, Claim, Store } from "../contract/store.ts";
+import type { AgentVersion, Claim, LeaseKeeper, Store } from "../contract/store.ts";
 import { Activation, type ActivationOutcome } from "./activation.ts";
 import { RunLog } from "./run-log.ts";
 
@@ -16,6 +16,8 @@ export interface WorkerOptions {
   pools?: readonly string[];
   /** How long others wait for a worker that gives no sign of life. Default 2,000. */
   leaseMs?: number;
+  /** How long a worker keeps its runs whose event loop hangs, as in a long calculation. Default 10,000. */
+  stallMs?: number;
   /** Workers in a row that may die with a run before it is claimed alone, and then set aside. Default 3. */
   maxDeaths?: number;
   /** Receives errors that no caller waits for. Default: that of the runs. */
@@ -37,6 +39,7 @@ export interface WorkerStats {
 
 const DEFAULT_CONCURRENCY = 50;
 const DEFAULT_LEASE_MS = 2_000;
+const DEFAULT_STALL_MS = 10_000;
 const DEFAULT_DRAIN_MS = 10_000;
 const DEFAULT_MAX_DEATHS = 3;
 /** Sessions that are claimed in one transaction. */
@@ -57,6 +60,7 @@ export class Worker {
   readonly #pools: readonly string[];
   readonly #concurrency: number;
   readonly #leaseMs: number;
+  readonly #stallMs: number;
   readonly #maxDeaths: number;
   readonly #onError: WorkerOptions["onError"];
   readonly #activations = new Map<string, Activation>();
@@ -67,6 +71,7 @@ export class Worker {
   #state: "new" | "working" | "draining" | "stopped" = "new";
   #timers: NodeJS.Timeout[] = [];
   #unlisten: () => void = () => {};
+  #keeper: LeaseKeeper | undefined;
   /** Since when every heartbeat has reached the store. */
   #steadySince = Infinity;
   /** When the last heartbeat that has reached the store was sent. */
@@ -90,6 +95,7 @@ export class Worker {
     this.#pools = options.pools ?? [""];
     this.#concurrency = options.concurrency ?? DEFAULT_CONCURRENCY;
     this.#leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+    this.#stallMs = options.stallMs ?? DEFAULT_STALL_MS;
     this.#maxDeaths = options.maxDeaths ?? DEFAULT_MAX_DEATHS;
     this.#onError = options.onError;
   }
@@ -140,12 +146,17 @@ export class Worker {
     }
     this.#state = "working";
     await this.#register();
+    const beatMs = this.#leaseMs / BEATS_IN_A_LEASE;
+    this.#keeper = await this.#store.keepLease?.({
+      ...{ worker: this.#id, leaseMs: this.#leaseMs, beatMs, stallMs: this.#stallMs },
+      onError: (error, where) => this.#report(error, where),
+    });
     this.#unlisten = this.#store.listen("work", ({ session }) => {
       this.#claimSoon();
       if (session === undefined) this.#lookSoon();
       else this.#activations.get(session)?.look();
     });
-    this.#every(this.#leaseMs / BEATS_IN_A_LEASE, () => this.#beat());
+    this.#every(beatMs, () => this.#beat());
     this.#every(this.#leaseMs / SWEEPS_IN_A_LEASE, () => this.#sweep());
     this.#every(LOOK_EVERY_MS, () => {
       if (this.#activations.size > 0) this.#lookSoon();
@@ -168,7 +179,7 @@ export class Worker {
     this.#unlisten();
     this.#stopped.abort();
     for (const activation of this.#activations.values()) activation.lose();
-    await Promise.all([this.#beating, this.#sweeping, this.#looking]);
+    await Promise.all([this.#beating, this.#sweeping, this.#looking, this.#keeper?.close()]);
     await this.#store.unregister(this.#id);
   }
 
@@ -182,12 +193,13 @@ export class Worker {
       const refuses = [...(this.#refused.get(name) ?? [])];
       return { name, version, ...(refuses.length > 0 && { refuses }) };
     });
-    const { pools, leaseMs } = { pools: this.#pools, leaseMs: this.#leaseMs };
-    await this.#store.register({ id: this.#id, agents, pools, leaseMs });
+    const times = { leaseMs: this.#leaseMs, stallMs: this.#stallMs };
+    await this.#store.register({ id: this.#id, agents, pools: this.#pools, ...times });
     this.#steadySince = Math.min(this.#steadySince, performance.now());
   }
 
   #beat(): void {
+    this.#keeper?.mark();
     if (this.#beating) {
       // The store takes too long to answer: what it says of others does not count.
       this.#steadySince = Infinity;
@@ -216,6 +228,7 @@ export class Worker {
     if (this.#state === "stopped") return;
     for (const activation of this.#activations.values()) activation.lose();
     this.#id = randomUUID();
+    this.#keeper?.rename(this.#id);
     this.#steadySince = Infinity;
     await this.#register();
     this.#claimSoon();
