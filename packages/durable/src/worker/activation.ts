@@ -6,6 +6,7 @@ import type { DurableAgent, OpenRun } from "../contract/agent.ts";
 import { decodeMessage } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
+import type { Outage } from "./outage.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
 import { toStoredEnd, Work } from "./work.ts";
@@ -32,11 +33,11 @@ export class Activation {
   /** The newest inbox that was read. */
   #inbox: Inbox = { wakes: 0, items: [] };
 
-  constructor(runs: Runs, claim: Claim, definition: DurableAgent) {
+  constructor(runs: Runs, claim: Claim, definition: DurableAgent, outage: Outage) {
     this.claim = claim;
     this.#runs = runs;
     this.#definition = definition;
-    this.#log = new RunLog(runs.store, claim, this.#lost.signal);
+    this.#log = new RunLog(runs.store, claim, this.#lost.signal, outage);
   }
 
   /** The wakes of the newest inbox that was read. */

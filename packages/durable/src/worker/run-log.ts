@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type EntryInfo, type EntryLog, type EntryRow, isBeside } from "@gyre/sessions";
 import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { assertFits } from "../contract/messages.ts";
 import type { StoredEnd } from "../runs/read-log.ts";
 import type { Change, Claim, Finish, RunProgress, Store } from "../contract/store.ts";
+import type { Outage } from "./outage.ts";
 
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
@@ -29,6 +31,7 @@ export class RunLog implements EntryLog {
   readonly #claim: Claim;
   /** Fires when the activation is to end without a further commit. */
   readonly #signal: AbortSignal;
+  readonly #outage: Outage;
   #seq: number;
   #leaf: number | null;
   /** The leaf of what is stored. */
@@ -46,10 +49,11 @@ export class RunLog implements EntryLog {
   #failure: unknown;
   #known: ReadonlyMap<number, EntryRow> | undefined;
 
-  constructor(store: Store, claim: Claim, signal: AbortSignal) {
+  constructor(store: Store, claim: Claim, signal: AbortSignal, outage: Outage) {
     this.#store = store;
     this.#claim = claim;
     this.#signal = signal;
+    this.#outage = outage;
     this.#seq = claim.seq;
     this.#leaf = claim.leaf;
     this.#storedLeaf = claim.leaf;
@@ -253,14 +257,18 @@ export class RunLog implements EntryLog {
 
   /** While the store is away the step waits: the claim is ours until another worker has it. */
   async #insist<T>(commit: () => Promise<T>): Promise<T> {
+    let waited: "late" | "woken" = "late";
     for (let pause = MIN_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       if (this.#signal.aborted) throw new FencedError(this.#claim.session);
       try {
-        return await commit();
+        const outcome = await commit();
+        this.#outage.end();
+        return outcome;
       } catch (error) {
         if (!isUnavailable(error)) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      // One that fails while others are made waits its whole time.
+      waited = waited === "late" ? await this.#outage.wait(pause) : await sleep(pause, "late");
     }
   }
 }

@@ -5,6 +5,7 @@ import { formatMetrics, type Metric } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { AgentVersion, Claim, LeaseKeeper, Store } from "../contract/store.ts";
 import { Activation, type ActivationOutcome } from "./activation.ts";
+import { Outage } from "./outage.ts";
 import { RunLog } from "./run-log.ts";
 
 export interface WorkerOptions {
@@ -84,6 +85,7 @@ export class Worker {
   #looking: Promise<void> | undefined;
   #shouldLook = false;
   readonly #stopped = new AbortController();
+  readonly #outage = new Outage();
 
   constructor(runs: Runs, options: WorkerOptions) {
     this.#runs = runs;
@@ -315,7 +317,7 @@ export class Worker {
       void this.#refuse(claim);
       return;
     }
-    const activation = new Activation(this.#runs, claim, agent);
+    const activation = new Activation(this.#runs, claim, agent, this.#outage);
     if (this.#state !== "working") activation.drain();
     this.#activations.set(session, activation);
     void activation.work().then((outcome) => {
@@ -338,7 +340,7 @@ export class Worker {
     const versions = this.#refused.get(agent) ?? new Set();
     this.#refused.set(agent, versions.add(version));
     const report = (error: unknown): void => this.#report(error, "claim");
-    const log = new RunLog(this.#store, claim, this.#stopped.signal);
+    const log = new RunLog(this.#store, claim, this.#stopped.signal, this.#outage);
     await log.release({ status: "ready" }, report);
     await this.#register().catch(report);
   }
