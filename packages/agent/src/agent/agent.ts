@@ -14,6 +14,7 @@ import {
   type Usage,
   loadPart,
 } from "@gyre/ai";
+import { checkShape } from "#checks";
 import { ContextMemory } from "../context/memory.ts";
 import type { AgentEventOf, PendingCallOf } from "../contract/by-tool.ts";
 import type {
@@ -273,6 +274,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
 
   /** Calls `listener` with each event, in order of subscription. Returns a function that unsubscribes. */
   subscribe(listener: AgentListener<AgentEventOf<Tool>>): () => void {
+    checkShape("subscribe", listener);
     this.#listeners ??= new Listeners(this.#options);
     return this.#listeners.add((event) => listener(event as AgentEventOf<Tool>));
   }
@@ -419,6 +421,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     O extends AnySchema = never,
   >(options: AgentToolOptions<Name, S, O>): AgentAsTool<Name, S, O>;
   asTool(options: AgentToolOptions): AgentTool {
+    checkShape("asTool", options);
     // A sink is the journal of one run at a time.
     const { sink: _, onQueueChange: _changes, ...own } = this.#options;
     const start: AgentOptions = {
@@ -452,12 +455,14 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     const hint = "Use steer() or followUp(), or wait for it with waitForIdle().";
     this.#assertIdle(`start ${what}`, hint);
     checkNames(options);
+    checkShape("prompt", options);
     return launchPrompt(messages, this.#state.pending, options);
   }
 
   #continueLaunch(options: ContinueOptions & LaunchOptions): Launch {
     this.#assertIdle("continue");
     checkNames(options);
+    checkShape("continue", options);
     return launchContinue(this.#state, this.#queues, options);
   }
 

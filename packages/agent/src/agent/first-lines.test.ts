@@ -248,8 +248,32 @@ describe("what people write by mistake", () => {
     [{ protocol: () => scriptedModel([]) }, /`protocol` is a function.*createModelClient\(\)/],
     [{ protocol: {} }, /`protocol` has no method `stream`.*createModelClient\(\)/],
     [{ thinkingLevel: "most" }, /no thinking level "most": write off, minimal, low.*or max/],
+    [
+      { instruction: "Be brief." },
+      /no option "instruction" of new Agent. Did you mean instructions/,
+    ],
+    [{ max_tokens: 9 }, /no option "max_tokens" of new Agent. Did you mean maxTokens/],
+    [{ tool: [] }, /no option "tool" of new Agent. Did you mean tools/],
+    [{ fallbackModels: "openai/gpt-5" }, /`fallbackModels` is a list/],
+    [{ middleware: {} }, /`middleware` is a list/],
+    [{ middleware: [() => {}] }, /A middleware is an object: write \{ tool/],
+    [{ handoffs: [new Agent()] }, /agent\.asHandoff\(\{ name, description \}\)/],
   ])("%j is answered with what to write", (options, text) => {
     expect(() => make(options)).toThrow(text);
+  });
+
+  it("options with more in them than an agent has are no misspelling", () => {
+    const more = { entries: [], settings: {}, mode: "fast", recordedResult: () => undefined };
+    expect(() => make({ ...more, ...scriptedModel([]) })).not.toThrow();
+  });
+
+  it("subscribe() with an observer, and asTool() without options, are answered with what to write", () => {
+    const agent = new Agent();
+    expect(() => agent.subscribe({ next: () => {} } as never)).toThrow(/A listener is a function/);
+    expect(() => agent.asTool(undefined as never)).toThrow(/write asTool\(\{ name, description/);
+    expect(() => agent.asTool({ name: "a", descripton: "A." } as never)).toThrow(
+      /no option "descripton" of asTool. Did you mean description/,
+    );
   });
 
   it("prompt(undefined) is answered with what to write", async () => {
@@ -263,6 +287,7 @@ describe("what people write by mistake", () => {
   it.each([
     [{ abortSignal: new AbortController().signal }, /no option "abortSignal": write signal/],
     [{ schema: {} }, /no option "schema": write output/],
+    [{ temprature: 1 }, /no option "temprature" of \w.*\. Did you mean temperature/],
   ])("prompt() with %j is answered with what to write", async (options, text) => {
     const script = scriptedModel(["Hi"]);
     const agent = new Agent({ model: script.model, protocol: script });
@@ -272,6 +297,16 @@ describe("what people write by mistake", () => {
       generate({ model: script.model, protocol: script, prompt: "Hi", ...options } as never),
     ).rejects.toThrow(text);
     expect(script.calls).toEqual([]);
+  });
+
+  it("prompt() with addresses of images is answered with what to write", async () => {
+    const script = scriptedModel(["Hi"]);
+    const agent = new Agent({ model: script.model, protocol: script });
+    const images = ["https://example.org/tea.png"] as never;
+    await expect(agent.prompt("Hi", { images })).rejects.toThrow(/An image is \{ type: "image"/);
+    await expect(agent.continue({ decision: {} } as never)).rejects.toThrow(
+      /no option "decision" of continue. Did you mean decisions/,
+    );
   });
 
   it.each([
@@ -302,6 +337,11 @@ describe("what people write by mistake", () => {
   it.each<[object, RegExp]>([
     [{ name: "a", inputSchema: schema, execute }, /Tool "a" has no `parameters`/],
     [{ name: "a", parameters: schema }, /Tool "a" has no function `execute`/],
+    [{ parameters: schema, execute }, /name of a tool has letters.*got undefined/],
+    [
+      { name: "a", parameters: schema, execute, needApproval: true },
+      /no option "needApproval" of tool "a"\. Did you mean needsApproval/,
+    ],
     [
       { name: "a", parameters: schema, execute: executeInOrder },
       /`execute` of tool "a" has 3 parameters: write execute\(args, \{ id, signal/,

@@ -8,6 +8,7 @@ import {
   type ThinkingLevel,
   type UserContent,
 } from "@gyre/ai";
+import { checkShape } from "#checks";
 import type { DecisionOf } from "../contract/by-tool.ts";
 import type { Compaction } from "../contract/compaction.ts";
 import type {
@@ -192,6 +193,7 @@ export function checkNames(options: object): void {
 /** Throws on options that cannot be meant, and says what to write instead. */
 export function checkOptions(options: AgentOptions): AgentOptions {
   checkNames(options);
+  checkShape("new Agent", options);
   const { protocol, thinkingLevel } = options;
   if (protocol && typeof protocol.stream !== "function") {
     const what = typeof protocol === "function" ? "is a function" : "has no method `stream`";

@@ -24,6 +24,7 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
+import { checkShape } from "#checks";
 import type { Compaction, ContextConfig } from "./compaction.ts";
 import type { Middleware } from "./middleware.ts";
 import type { ToolPresentation } from "./presentation.ts";
@@ -181,7 +182,7 @@ export function checkTool(
     throw new TypeError("An agent is no tool: write agent.asTool({ name, description }).");
   }
   const { name, parameters, execute } = tool;
-  if (!NAME.test(name)) {
+  if (!NAME.test(name ?? "")) {
     throw new TypeError(
       `The name of a tool has letters, digits, "_" and "-" alone: got ${JSON.stringify(name)}.`,
     );
@@ -197,6 +198,7 @@ export function checkTool(
       `The function \`execute\` of tool "${name}" has ${execute.length} parameters: write execute(args, { id, signal, update, host, messages }).`,
     );
   }
+  checkShape("tool", tool);
   const { type } = toJsonSchema(parameters);
   if (type !== undefined && type !== "object") {
     throw new TypeError(
