@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { JsonReporter } from "vitest/node";
 import { findPostgres } from "./tests/support/postgres-programs.ts";
@@ -27,7 +28,8 @@ export default defineConfig({
     // No test replaces modules or leaves globals changed, so files share the modules they load.
     pool: "threads",
     isolate: false,
-    maxWorkers: "100%",
+    // Many tests wait for programs that they start: half as many threads again as cores keep the cores busy.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // Limits for a test that hangs. On a busy machine a test takes several times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
