@@ -6,6 +6,7 @@ export type { LogHub } from "./runs/log-hub.ts";
 export { MAX_ENTRY_BYTES } from "./contract/messages.ts";
 export { openRuns, openStore } from "./runs/open.ts";
 export { Runs } from "./runs/runs.ts";
+export { type SessionsOptions, StoreSessions } from "./sessions/store-sessions.ts";
 export { askTool, type AskToolOptions } from "./tools/ask.ts";
 export { sleepTool, type SleepToolOptions } from "./tools/sleep.ts";
 export { durableTask, type DurableTaskOptions } from "./tools/task.ts";

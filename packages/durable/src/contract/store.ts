@@ -45,6 +45,9 @@ export interface Store {
    */
   prune(endedBefore: number, limit: number): Promise<number>;
 
+  /** Sessions that programs make, open and write to themselves. */
+  readonly sessions: SessionTable;
+
   // The log of a session.
 
   /** The entries behind `after`, in order, at most `limit`. */
@@ -123,7 +126,8 @@ export interface NewRun {
   readonly session: string;
   readonly agent: string;
   readonly tenant: string;
-  readonly pool: string;
+  /** Default: that of the session, "" of a new one. */
+  readonly pool?: string;
   /** Higher first. */
   readonly priority: number;
   /** Identifies what was asked: another one under the same id is another run. */
@@ -144,10 +148,18 @@ export interface NewRun {
 /**
  * `started`: its prompt is in the log and its session is ready. `queued`: it waits for the open
  * run of its session. `known`: the run was there. `other`: the id has another digest. `agent`: the
- * session belongs to another agent. `tenant`: to another tenant. `full`: the tenant has as many
- * ready as it may.
+ * session belongs to another agent. `tenant`: to another tenant. `pool`: it is bound to another pool.
+ * `full`: the tenant has as many ready as it may.
  */
-export type StartOutcome = "started" | "queued" | "known" | "other" | "agent" | "tenant" | "full";
+export type StartOutcome =
+  | "started"
+  | "queued"
+  | "known"
+  | "other"
+  | "agent"
+  | "tenant"
+  | "pool"
+  | "full";
 
 export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort";
 
@@ -206,6 +218,75 @@ export interface Claim extends Fence {
   readonly deaths: number;
   /** The open run. Absent: the next one waits in the inbox. */
   readonly run?: string;
+  /** Of a session that a program has made. */
+  readonly header?: StoredHeader;
+}
+
+/** What a session was made with. */
+export interface StoredHeader {
+  readonly cwd: string;
+  readonly createdAt: number;
+  /** JSON: what it was made from. */
+  readonly source?: string;
+}
+
+/** A session that is made. */
+export interface NewStoredSession extends StoredHeader {
+  readonly id: string;
+  readonly tenant: string;
+  /** It stays with workers of this pool. */
+  readonly pool: string;
+  /** What it begins with, numbered from 1. */
+  readonly entries: readonly EntryRow[];
+  readonly leaf: number | null;
+}
+
+/** A session of a list. */
+export interface StoredSession extends StoredHeader {
+  readonly id: string;
+  readonly pool: string;
+  readonly updatedAt: number;
+  readonly bytes: number;
+  /** The data of the newest title. */
+  readonly title?: string;
+  /** The beginning of the data of the first message of a user. */
+  readonly prompt?: string;
+}
+
+export interface SessionFilter {
+  readonly tenant: string;
+  readonly cwd?: string;
+  /** By the last write, the newest first; else by the time that they were made. */
+  readonly order: "updated" | "created";
+  /** With the order `created`: behind this session of an earlier answer. */
+  readonly after?: { readonly createdAt: number; readonly id: string };
+  readonly limit: number;
+}
+
+/** What has a session: a worker, for a run where one is open. */
+export interface SessionHolder {
+  /** Absent: a run is open, and no worker has it now. */
+  readonly worker?: string;
+  readonly run?: string;
+}
+
+/**
+ * Sessions that programs make, open and write to themselves. A program that writes is a worker
+ * without agents: its claim is the lock, and `append` and `finish` are the same.
+ */
+export interface SessionTable {
+  /** False: the id is taken. */
+  create(session: NewStoredSession): Promise<boolean>;
+  /** Claims a session that has no open run. `gone`: the worker was swept. */
+  hold(worker: string, session: string): Promise<Claim | SessionHolder | "gone" | "not found">;
+  /** Also one that a run has made. */
+  read(tenant: string, id: string): Promise<StoredSession | undefined>;
+  /** Those that programs have made. */
+  list(filter: SessionFilter): Promise<StoredSession[]>;
+  /** The ids with this beginning, in order. */
+  listIds(tenant: string, prefix: string, limit: number): Promise<string[]>;
+  /** Deletes a session that nothing has, with its runs. */
+  remove(id: string): Promise<"removed" | "held" | "not found">;
 }
 
 export interface ClaimWish {

@@ -41,7 +41,7 @@ export interface StartOptions {
   session?: string;
   /** Whom it is for: limits are by tenant. */
   tenant?: string;
-  /** What a worker has to have: only workers of this pool work on it. Default "". */
+  /** What a worker has to have: only workers of this pool work on it. Default: that of its session, "" of a new one. */
   pool?: string;
   /** Higher first. Default 0. */
   priority?: number;

@@ -11,6 +11,10 @@ const LOST_CLAIM_MS = 600_000;
 const READY = `status = 'ready' and pool = $1 and due is null and agent = any($3)
   and (version = '' or agent || ' ' || version <> all($4))`;
 
+/** What the sessions that were claimed were made with. */
+const HEADER = `h.cwd, h.source, h.created_at as made_at from claimed
+  left join gyre_header h on h.session = claimed.id`;
+
 /** The worker's row is locked, so that no sweep removes it meanwhile. */
 const CLAIM_FREE = `with me as materialized (select id from gyre_worker where id = $5 for share),
   found as materialized (
@@ -23,7 +27,7 @@ const CLAIM_FREE = `with me as materialized (select id from gyre_worker where id
     from found where s.id = found.id returning s.*
   ), counted as (
     update gyre_run r set activations = r.activations + 1 from claimed where r.id = claimed.run
-  ) select * from claimed order by priority desc`;
+  ) select claimed.*, ${HEADER} order by priority desc`;
 
 const CLAIM_THESE = `with claimed as (
     update gyre_session set status = 'running', owner = $2, token = token + 1,
@@ -31,7 +35,7 @@ const CLAIM_THESE = `with claimed as (
     where id = any($1) returning *
   ), counted as (
     update gyre_run r set activations = r.activations + 1 from claimed where r.id = claimed.run
-  ) select * from claimed`;
+  ) select claimed.*, ${HEADER}`;
 
 /** What is to do before and after a claim: one round trip. */
 const LOOK_AROUND = `with due as (

@@ -35,6 +35,7 @@ import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
 import { countOpen, listRuns, pruneRuns, readRun, retryRun, setTenant } from "./runs.ts";
 import { migrate } from "./schema.ts";
+import { PostgresSessions } from "./sessions.ts";
 import { start } from "./start.ts";
 import { appendChange, finish } from "./step.ts";
 import {
@@ -56,6 +57,7 @@ const STAY_MS = 1_000;
 export class PostgresStore implements Store {
   readonly name = "postgres";
   readonly #url: string;
+  readonly sessions: PostgresSessions;
   readonly #database: Database;
   /** Leases do not wait behind work. */
   readonly #leases: Database;
@@ -65,6 +67,7 @@ export class PostgresStore implements Store {
   private constructor(url: string, database: Database, leases: Database, notifier: Notifier) {
     this.#url = url;
     this.#database = database;
+    this.sessions = new PostgresSessions(database);
     this.#leases = leases;
     this.#notifier = notifier;
     this.#claims = new Claims(database);

@@ -3,6 +3,7 @@ import {
   type CountRecord,
   countStatement,
   listStatement,
+  numberMarks,
   type RunRecord,
   SELECT_RUN_BY_ID,
   toCount,
@@ -70,6 +71,7 @@ export async function pruneRuns(
     const sessions = [...new Set(runs.map(({ session }) => session))];
     const empty = await db.all<{ id: string }>(
       `select id from gyre_session s where id = any($1) and status = 'idle'
+        and not exists (select 1 from gyre_header where session = s.id)
         and not exists (select 1 from gyre_run where session = s.id) for update`,
       sessions,
     );
@@ -84,10 +86,4 @@ export async function pruneRuns(
     );
     return runs.length;
   });
-}
-
-/** Postgres numbers what SQLite marks with `?`. */
-function numberMarks(sql: string): string {
-  let count = 0;
-  return sql.replaceAll("?", () => `$${++count}`);
 }

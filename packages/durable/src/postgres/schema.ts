@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Session } from "./database.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** Keeps two processes from changing the tables at once. */
 const MIGRATION_LOCK = 4_715_020_211;
@@ -50,6 +50,14 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     "create index on gyre_inbox (session, id) where taken is null",
     "create index on gyre_inbox (run) where taken is null",
     "create table gyre_tenant (id text primary key, max_running bigint, max_ready bigint)",
+  ],
+  [
+    // Ids are found by how they begin.
+    `create table gyre_header (
+      session text collate "C" primary key, cwd text not null, source text,
+      created_at bigint not null)`,
+    "create index on gyre_header (cwd, created_at, session)",
+    "create index on gyre_entry (session, seq) where type = 'title'",
   ],
 ];
 

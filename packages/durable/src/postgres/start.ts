@@ -38,7 +38,8 @@ async function startFresh(database: Database, run: NewRun): Promise<boolean> {
   try {
     const started = await database.run(
       START_FRESH,
-      ...[run.session, run.tenant, run.pool, run.agent, run.prompt.length, run.at ?? null],
+      ...[run.session, run.tenant, run.pool ?? "", run.agent],
+      ...[run.prompt.length, run.at ?? null],
       ...[run.priority, run.id, run.digest, run.parent?.run ?? null, run.parent?.call ?? null],
       ...[run.traceparent ?? null, run.limits ?? null, run.output ?? null, run.meta ?? null],
       run.prompt,
@@ -77,12 +78,15 @@ export async function startRun(db: Session, run: NewRun): Promise<StartOutcome> 
   if (rival !== undefined) return rival === run.digest ? "known" : "other";
   // A run waits for its child, which so is never refused.
   if (!run.parent && (await isFull(db, run.tenant))) return "full";
-  if (session.agent !== run.agent) return "agent";
+  // One that a program has made belongs to the first agent that is asked in it.
+  if (session.agent !== run.agent && session.agent !== "") return "agent";
   if (session.tenant !== run.tenant) return "tenant";
+  const { pool = session.pool } = run;
+  if (pool !== session.pool && (await isBound(db, run.session))) return "pool";
   const isOpen = session.status === "idle";
   await db.run(
     INSERT_RUN,
-    ...[run.id, run.session, run.digest, run.agent, run.tenant, run.pool],
+    ...[run.id, run.session, run.digest, run.agent, run.tenant, pool],
     ...[isOpen ? session.seq + 1 : null, run.parent?.run ?? null, run.parent?.call ?? null],
     ...[run.traceparent ?? null, run.limits ?? null, run.output ?? null, run.meta ?? null],
   );
@@ -90,6 +94,10 @@ export async function startRun(db: Session, run: NewRun): Promise<StartOutcome> 
     const data = JSON.stringify(run.prompt);
     await db.run(INSERT_ITEM, run.id, "prompt", data, `prompt:${run.id}`, run.at ?? null);
     await db.run(WAKE, run.session, false);
+    await db.run(
+      "update gyre_session set agent = $2 where id = $1 and agent = ''",
+      ...[run.session, run.agent],
+    );
     return "queued";
   }
   const { seq, leaf, token } = session;
@@ -101,11 +109,11 @@ export async function startRun(db: Session, run: NewRun): Promise<StartOutcome> 
     ...[run.session, seq, leaf, token, run.prompt],
   );
   await db.run(
-    `update gyre_session set status = 'ready', run = $2, version = '', seq = $3,
+    `update gyre_session set status = 'ready', run = $2, version = '', agent = $8, seq = $3,
       leaf = $4, pool = $5, priority = $6, ready_at = ${NOW}, due = $7,
       deaths = 0, wakes = wakes + 1, updated_at = ${NOW} where id = $1`,
     ...[run.session, run.id, last, last > seq ? last : leaf],
-    ...[run.pool, run.priority, run.at ?? null],
+    ...[pool, run.priority, run.at ?? null, run.agent],
   );
   return "started";
 }
@@ -131,7 +139,7 @@ async function lockSession(db: Session, run: NewRun): Promise<SessionRecord> {
     await db.run(
       `insert into gyre_session (id, tenant, pool, agent, status, ready_at, created_at, updated_at)
         values ($1, $2, $3, $4, 'idle', ${NOW}, ${NOW}, ${NOW}) on conflict do nothing`,
-      ...[run.session, run.tenant, run.pool, run.agent],
+      ...[run.session, run.tenant, run.pool ?? "", run.agent],
     );
     const session = await db.first<SessionRecord>(
       "select * from gyre_session where id = $1 for update",
@@ -140,6 +148,11 @@ async function lockSession(db: Session, run: NewRun): Promise<SessionRecord> {
     // Otherwise it was pruned in this moment.
     if (session) return session;
   }
+}
+
+/** Whether a session stays with its pool: a program has made it. */
+async function isBound(db: Session, session: string): Promise<boolean> {
+  return (await db.first("select 1 from gyre_header where session = $1", session)) !== undefined;
 }
 
 async function readDigest(db: Session, run: string): Promise<string | undefined> {

@@ -73,6 +73,10 @@ export async function sweepWorkers(database: Database, maxDeaths: number): Promi
   return dead ? database.transact((db) => sweepExpired(db, maxDeaths)) : [];
 }
 
+/** A program had it, and nothing waits for it. */
+const IS_AT_REST = `s.run is null and not exists (
+  select 1 from gyre_inbox i where i.session = s.id and i.taken is null and i.kind = 'prompt')`;
+
 /** Workers first, then what they had: a statement sees what was claimed before it began. */
 async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSession[]> {
   const dead = await db.all<{ id: string }>(
@@ -81,14 +85,16 @@ async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSessio
   );
   // Once more than it takes to be claimed alone.
   const rows = await db.all<SessionRecord>(
-    `update gyre_session set deaths = deaths + 1,
-      status = case when deaths >= $2 then 'aside' else 'ready' end,
+    `update gyre_session s set
+      deaths = case when ${IS_AT_REST} then deaths else deaths + 1 end,
+      status = case when ${IS_AT_REST} then 'idle' when deaths >= $2 then 'aside' else 'ready' end,
       ready_at = ${NOW}, due = null
       where owner = any($1) and status = 'running' returning *`,
     ...[dead.map(({ id }) => id), maxDeaths],
   );
+  const swept = rows.filter(({ status }) => status !== "idle");
   return Promise.all(
-    rows.map(async ({ id, owner, run, deaths, status }) => {
+    swept.map(async ({ id, owner, run, deaths, status }) => {
       if (status === "aside") {
         await db.run("update gyre_run set error = $2 where id = $1", run, explainAside(deaths));
       }

@@ -5,7 +5,8 @@ import { callAll } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { defineAgent } from "../contract/agent.ts";
 import { MAX_ENTRY_BYTES } from "../contract/messages.ts";
-import { openDriver } from "../sqlite/driver.ts";
+import { openDriver } from "../sqlite/driver/driver.ts";
+import { SCHEMA_VERSION } from "../sqlite/schema.ts";
 import { effectTool, scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
 import { openRuns } from "./open.ts";
 
@@ -41,12 +42,15 @@ describe("a store that cannot be opened", () => {
     const path = url.slice("file:".length);
     await (await openRuns(url)).close();
     const driver = await openDriver(path);
-    driver.exec("pragma user_version = 3");
+    driver.exec(`pragma user_version = ${SCHEMA_VERSION + 2}`);
     await expect((await openRuns(url)).close()).resolves.toBeUndefined();
-    driver.exec("update gyre_meta set value = '2' where key = 'oldest_schema'");
+    const oldest = `update gyre_meta set value = '${SCHEMA_VERSION + 1}' where key = 'oldest_schema'`;
+    driver.exec(oldest);
     await expect(openRuns(url)).rejects.toMatchObject({
       code: "schema_newer",
-      message: expect.stringContaining("are of version 3, this package knows version 1: update"),
+      message: expect.stringContaining(
+        `are of version ${SCHEMA_VERSION + 2}, this package knows version ${SCHEMA_VERSION}: update`,
+      ),
     });
     driver.close();
   });

@@ -7,6 +7,7 @@ import { LogHub } from "./log-hub.ts";
 import { formatMetrics, listStoreMetrics } from "./metrics.ts";
 import { assertName, encodeMessages } from "../contract/messages.ts";
 import { RunHandle } from "./run.ts";
+import { type SessionsOptions, StoreSessions } from "../sessions/store-sessions.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
 import type { NewRun, RunRowFilter, Store } from "../contract/store.ts";
@@ -71,6 +72,11 @@ export class Runs {
           "invalid",
           `The session "${session}" belongs to another tenant than "${tenant}": leave \`session\` out, or name one of that tenant's.`,
         );
+      case "pool":
+        throw new DurableError(
+          "invalid",
+          `The session "${session}" is bound to another pool than "${run.pool}": its files are there. Leave \`pool\` out, or start the run in a fork of the session.`,
+        );
       case "full":
         throw new DurableError(
           "rate_limited",
@@ -100,6 +106,11 @@ export class Runs {
       return stuck === undefined ? [] : { ...toSummary(row), stuck };
     });
     return { runs, ...next };
+  }
+
+  /** Sessions that programs make, open and write to themselves. */
+  sessions(options: SessionsOptions = {}): StoreSessions {
+    return new StoreSessions(this.store, options, (error, where) => this.report(error, where));
   }
 
   async workers(): Promise<WorkerInfo[]> {
@@ -169,13 +180,16 @@ export function toNewRun(
   input: PromptInput,
   options: StartOptions & { parent?: NewRun["parent"] },
 ): NewRun {
-  const { agent, tenant = "", pool = "", priority = 0, at, limits, output, meta } = options;
+  const { agent, tenant = "", pool, priority = 0, at, limits, output, meta } = options;
   if (typeof agent !== "string" || agent === "") {
     throw new DurableError("invalid", "A run needs the name of an agent: give it as `agent`.");
   }
   const id = options.id ?? randomUUID();
   const { session = id, traceparent = "" } = options;
-  for (const [name, value] of Object.entries({ id, session, agent, tenant, pool, traceparent })) {
+  for (const [name, value] of Object.entries({
+    ...{ id, session, agent, tenant, traceparent },
+    ...(pool !== undefined && { pool }),
+  })) {
     assertName(`\`${name}\` of a run`, value);
   }
   if (id === "" || session === "") {
@@ -193,7 +207,7 @@ export function toNewRun(
     session: options.session ?? id,
     agent,
     tenant,
-    pool,
+    ...(pool !== undefined && { pool }),
     priority,
     digest: createHash("sha256").update(JSON.stringify(asked)).digest("hex"),
     prompt: encodeMessages(input),

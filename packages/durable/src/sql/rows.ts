@@ -10,14 +10,16 @@ import type {
   RunRowFilter,
   RunStatus,
   StoredEntry,
+  StoredHeader,
 } from "../contract/store.ts";
 
 /** What both databases take. */
 export type SqlValue = string | number | null;
 
-export interface SessionRecord {
+export interface SessionRecord extends Partial<HeaderRecord> {
   id: string;
   tenant: string;
+  pool: string;
   agent: string;
   version: string;
   status: string;
@@ -31,8 +33,22 @@ export interface SessionRecord {
   run: string | null;
 }
 
+/** What a session was made with, where a program has made it. */
+export interface HeaderRecord {
+  cwd: string | null;
+  source: string | null;
+  made_at: number | null;
+}
+
+export function toHeader({ cwd, source, made_at: at }: HeaderRecord): StoredHeader | undefined {
+  if (cwd === null || at === null) return undefined;
+  return { cwd, createdAt: at, ...given("source", source) };
+}
+
 /** A session that was just claimed, with its new token. */
 export function toClaim(record: SessionRecord, worker: string): Claim {
+  const { cwd = null, source = null, made_at = null } = record;
+  const header = toHeader({ cwd, source, made_at });
   const { id, tenant, agent, version, token, claim, seq, leaf, deaths, run } = record;
   return {
     ...{
@@ -48,6 +64,7 @@ export function toClaim(record: SessionRecord, worker: string): Claim {
       deaths,
     },
     ...(run !== null && { run }),
+    ...(header && { header }),
   };
 }
 
@@ -193,6 +210,12 @@ export function listStatement(filter: RunRowFilter): { sql: string; values: SqlV
   return { sql, values: [...values, limit] };
 }
 
+/** Postgres numbers what SQLite marks with `?`. */
+export function numberMarks(sql: string): string {
+  let count = 0;
+  return sql.replaceAll("?", () => `$${++count}`);
+}
+
 export function marks(count: number): string {
   return Array.from({ length: count }, () => "?").join(", ");
 }
@@ -231,7 +254,10 @@ export function toRun(record: RunRecord, now: number): RunRow {
 }
 
 /** A field that is there where its column has a value. */
-function given<Name extends string, T>(name: Name, value: T | null): { readonly [N in Name]?: T } {
+export function given<Name extends string, T>(
+  name: Name,
+  value: T | null,
+): { readonly [N in Name]?: T } {
   if (value === null) return {};
   return { [name]: value } as { readonly [N in Name]?: T };
 }

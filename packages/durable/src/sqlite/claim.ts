@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Claim, ClaimWish } from "../contract/store.ts";
-import { type SessionRecord, toClaim } from "../sql/rows.ts";
+import { type HeaderRecord, type SessionRecord, toClaim } from "../sql/rows.ts";
 import type { Statements } from "./connection.ts";
 import { readLeft } from "./tenants.ts";
 
@@ -86,5 +86,9 @@ function takeSession(db: Statements, session: SessionRecord, worker: string, now
   if (session.run !== null) {
     db.run("update gyre_run set activations = activations + 1 where id = ?", session.run);
   }
-  return toClaim({ ...session, token, claim }, worker);
+  const header = db.first<HeaderRecord>(
+    "select cwd, source, created_at as made_at from gyre_header where session = ?",
+    session.id,
+  );
+  return toClaim({ ...session, ...header, token, claim }, worker);
 }

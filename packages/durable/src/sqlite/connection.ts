@@ -1,6 +1,6 @@
 import { DurableError } from "../contract/errors.ts";
 import type { SqlValue } from "../sql/rows.ts";
-import { type Driver, explainError, isBusy, type Statement } from "./driver.ts";
+import { type Driver, explainError, isBusy, type Statement } from "./driver/driver.ts";
 
 /** How long others may keep the file to themselves before a caller gets an error. */
 const MAX_BUSY_MS = 30_000;

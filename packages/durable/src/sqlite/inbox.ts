@@ -65,3 +65,12 @@ export function readWakes(db: Statements, worker: string): ReadonlyMap<string, n
   );
   return new Map(rows.map(({ id, wakes }) => [id, wakes]));
 }
+
+/** Whether a run waits for a session. */
+export function hasPrompt(db: Statements, session: string): boolean {
+  const prompt = db.first(
+    "select 1 from gyre_inbox where session = ? and taken is null and kind = 'prompt'",
+    session,
+  );
+  return prompt !== undefined;
+}

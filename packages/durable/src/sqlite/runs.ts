@@ -9,6 +9,7 @@ import {
   toRun,
 } from "../sql/rows.ts";
 import type { Statements } from "./connection.ts";
+import { isBound } from "./start.ts";
 
 export function readRun(db: Statements, id: string): RunRow | undefined {
   const record = db.first<RunRecord>(SELECT_RUN_BY_ID, id);
@@ -64,6 +65,7 @@ export function pruneRuns(db: Statements, endedBefore: number, limit: number): n
   );
   for (const { id } of runs) db.run("delete from gyre_run where id = ?", id);
   for (const session of new Set(runs.map((run) => run.session))) {
+    if (isBound(db, session)) continue;
     if (db.first("select 1 from gyre_run where session = ? limit 1", session)) continue;
     db.run("delete from gyre_entry where session = ?", session);
     db.run("delete from gyre_inbox where session = ?", session);

@@ -1,8 +1,8 @@
 import { DurableError } from "../contract/errors.ts";
-import type { Driver } from "./driver.ts";
+import type { Driver } from "./driver/driver.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
 /** Each makes the tables of one version from those of the version before. */
 const MIGRATIONS: readonly string[] = [
@@ -51,6 +51,13 @@ create table gyre_inbox (
 create unique index gyre_inbox_key on gyre_inbox (session, key);
 create index gyre_inbox_waiting on gyre_inbox (session, id) where taken is null;
 create table gyre_tenant (id text primary key, max_running integer, max_ready integer) without rowid;
+`,
+  `
+create table gyre_header (
+  session text primary key, cwd text not null, source text, created_at integer not null
+) without rowid;
+create index gyre_header_cwd on gyre_header (cwd, created_at, session);
+create index gyre_entry_title on gyre_entry (session, seq) where type = 'title';
 `,
 ];
 

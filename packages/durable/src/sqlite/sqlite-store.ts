@@ -28,12 +28,13 @@ import type { StoreCheck } from "../contract/types.ts";
 import { checkSqlite } from "./check.ts";
 import { claimReady, isRegistered, readNext } from "./claim.ts";
 import { Connection, type Statements } from "./connection.ts";
-import { type DriverName, explainError, openDriver } from "./driver.ts";
+import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
 import { countOpen, listRuns, pruneRuns, readRun, retryRun } from "./runs.ts";
 import { migrate } from "./schema.ts";
+import { SqliteSessions } from "./sessions.ts";
 import { startRun } from "./start.ts";
 import { appendChange, finishClaim } from "./step.ts";
 import { setTenant } from "./tenants.ts";
@@ -56,12 +57,14 @@ export interface SqliteOptions {
 /** One SQLite file on a local disk. Each task is a function of a module beside this one. */
 export class SqliteStore implements Store {
   readonly name = "sqlite";
+  readonly sessions: SqliteSessions;
   readonly #connection: Connection;
   readonly #notifier: Notifier;
   readonly #process: ProcessIdentity = identifyProcess();
 
   private constructor(connection: Connection) {
     this.#connection = connection;
+    this.sessions = new SqliteSessions(connection);
     this.#notifier = new Notifier(connection);
   }
 

@@ -12,15 +12,19 @@ export function startRun(db: Statements, run: NewRun): StartOutcome {
   if (!run.parent && isFull(db, run.tenant)) return "full";
   const now = Date.now();
   const session = db.first<SessionRecord>("select * from gyre_session where id = ?", run.session);
-  if (session && session.agent !== run.agent) return "agent";
+  // One that a program has made belongs to the first agent that is asked in it.
+  if (session && session.agent !== run.agent && session.agent !== "") return "agent";
   if (session && session.tenant !== run.tenant) return "tenant";
+  const { pool = session?.pool ?? "" } = run;
+  if (session && pool !== session.pool && isBound(db, run.session)) return "pool";
   const isOpen = !session || session.status === "idle";
-  insertRun(db, run, isOpen ? (session?.seq ?? 0) + 1 : null, now);
+  insertRun(db, { ...run, pool }, isOpen ? (session?.seq ?? 0) + 1 : null, now);
   if (!isOpen) {
     const data = JSON.stringify(run.prompt);
     const due = run.at ?? null;
     db.run(INSERT_ITEM, run.session, run.id, "prompt", data, `prompt:${run.id}`, due, now);
     db.run(WAKE, 0, 0, now, run.session);
+    db.run("update gyre_session set agent = ? where id = ?", run.agent, run.session);
     return "queued";
   }
   let { seq, leaf } = session ?? { seq: 0, leaf: null };
@@ -32,22 +36,32 @@ export function startRun(db: Statements, run: NewRun): StartOutcome {
   const due = run.at ?? null;
   if (session) {
     db.run(
-      `update gyre_session set status = 'ready', run = ?, version = '', seq = ?, leaf = ?, pool = ?,
-        priority = ?, ready_at = ?, due = ?, deaths = 0, wakes = wakes + 1, updated_at = ? where id = ?`,
-      ...[run.id, seq, leaf, run.pool, run.priority, now, due, now, run.session],
+      `update gyre_session set status = 'ready', run = ?, version = '', agent = ?, seq = ?, leaf = ?,
+        pool = ?, priority = ?, ready_at = ?, due = ?, deaths = 0, wakes = wakes + 1, updated_at = ? where id = ?`,
+      ...[run.id, run.agent, seq, leaf, pool, run.priority, now, due, now, run.session],
     );
   } else {
     db.run(
       `insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, wakes, ready_at, due,
         priority, run, created_at, updated_at) values (?, ?, ?, ?, 'ready', ?, ?, 1, ?, ?, ?, ?, ?, ?)`,
-      ...[run.session, run.tenant, run.pool, run.agent, seq, leaf],
+      ...[run.session, run.tenant, pool, run.agent, seq, leaf],
       ...[now, due, run.priority, run.id, now, now],
     );
   }
   return "started";
 }
 
-function insertRun(db: Statements, run: NewRun, firstSeq: number | null, now: number): void {
+/** Whether a session stays with its pool, and outlives its runs: a program has made it. */
+export function isBound(db: Statements, session: string): boolean {
+  return db.first("select 1 from gyre_header where session = ?", session) !== undefined;
+}
+
+function insertRun(
+  db: Statements,
+  run: NewRun & { pool: string },
+  firstSeq: number | null,
+  now: number,
+): void {
   db.run(
     `insert into gyre_run (id, session, digest, agent, tenant, pool, first_seq, parent, parent_call,
       traceparent, limits, output, meta, started_at) values (${marks(14)})`,

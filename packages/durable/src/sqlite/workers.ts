@@ -2,6 +2,7 @@ import { checkProcess, type ProcessIdentity } from "@gyre/sessions";
 import type { NewWorker, SweptSession, WorkerRow } from "../contract/store.ts";
 import { explainAside, type SessionRecord } from "../sql/rows.ts";
 import type { Statements } from "./connection.ts";
+import { hasPrompt } from "./inbox.ts";
 
 interface WorkerRecord {
   id: string;
@@ -33,7 +34,12 @@ export function removeWorker(db: Statements, worker: string, maxDeaths: number):
     "select * from gyre_session where owner = ? and status = 'running'",
     worker,
   );
-  return sessions.map(({ id, deaths, run }) => {
+  return sessions.flatMap(({ id, deaths, run }) => {
+    if (run === null && !hasPrompt(db, id)) {
+      // A program had it, and nothing waits for it.
+      db.run("update gyre_session set status = 'idle', due = null where id = ?", id);
+      return [];
+    }
     // Once more than it takes to be claimed alone.
     const status = deaths >= maxDeaths ? "aside" : "ready";
     db.run(
@@ -43,7 +49,7 @@ export function removeWorker(db: Statements, worker: string, maxDeaths: number):
     if (status === "aside") {
       db.run("update gyre_run set error = ? where id = ?", explainAside(deaths + 1), run);
     }
-    return { session: id, worker, status };
+    return [{ session: id, worker, status }];
   });
 }
 

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentTool, defineTool } from "@gyre/agent";
 import { scriptedModel, type ScriptStep } from "@gyre/ai/testing";
+import type { SessionStorage } from "@gyre/sessions";
+import type { StorageUnderTest } from "@gyre/sessions/testing";
 import { defineAgent, type DurableAgent, type DurableAgentOptions } from "../contract/agent.ts";
 import type { Store } from "../contract/store.ts";
-import { openStore } from "../runs/open.ts";
+import type { StoreOptions } from "../contract/types.ts";
+import { openRuns, openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
@@ -93,4 +96,37 @@ export function wrapStore(
         around(name as keyof Store, async () => Reflect.apply(value, target, args), args);
     },
   });
+}
+
+/** The sessions of an empty store, for the tests that every storage has to pass. */
+export async function openUnderTest(
+  url: string,
+  options: StoreOptions = {},
+): Promise<StorageUnderTest> {
+  let shouldFail = false;
+  const store = wrapStore(await openStore(url, options), (name, call) => {
+    if (name !== "append" || !shouldFail) return call();
+    shouldFail = false;
+    return Promise.reject(new Error("disk full"));
+  });
+  const runs = new Runs(store, { onError: () => {} });
+  const opened = [runs];
+  /** Another process, that takes all others for dead. */
+  const openNext = async (): Promise<SessionStorage> => {
+    const next = await openRuns(url, options);
+    opened.push(next);
+    for (const { id } of await next.workers()) await next.release(id);
+    return next.sessions();
+  };
+  return {
+    storage: runs.sessions(),
+    crash: openNext,
+    takeOver: async (id) => (await openNext()).open(id),
+    failNextAppend: () => {
+      shouldFail = true;
+    },
+    dispose: async () => {
+      for (const each of opened) await each.close();
+    },
+  };
 }

@@ -10,7 +10,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Run, RunEvent, RunResult } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
 import { Runs, toNewRun } from "../runs/runs.ts";
-import { openDriver } from "../sqlite/driver.ts";
+import { openDriver } from "../sqlite/driver/driver.ts";
 import { askTool } from "../tools/ask.ts";
 import { sleepTool } from "../tools/sleep.ts";
 import { durableTask } from "../tools/task.ts";

@@ -1,6 +1,6 @@
 import { errorMessage, isRecord, toRecord } from "@gyre/ai";
-import { DurableError } from "../contract/errors.ts";
-import type { SqlValue } from "../sql/rows.ts";
+import { DurableError } from "../../contract/errors.ts";
+import type { SqlValue } from "../../sql/rows.ts";
 
 /** A prepared statement. */
 export interface Statement {

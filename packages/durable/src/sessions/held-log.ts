@@ -1,0 +1,105 @@
+import { errorMessage } from "@gyre/ai";
+import { type EntryLog, type EntryRow, isBeside, SessionError } from "@gyre/sessions";
+import { isUnavailable } from "../contract/errors.ts";
+import { assertFits } from "../contract/messages.ts";
+import type { Change, Claim, Finish, Store } from "../contract/store.ts";
+
+const MIN_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 500;
+/** How long a write waits for a store that does not answer. */
+const MAX_AWAY_MS = 30_000;
+
+/** The entries of a session that a program has claimed. */
+export class HeldLog implements EntryLog {
+  readonly #store: Store;
+  readonly #claim: Claim;
+  readonly #onClose: () => Promise<void>;
+  #seq: number;
+  #leaf: number | null;
+  #failure: SessionError | undefined;
+
+  constructor(store: Store, claim: Claim, onClose: () => Promise<void>) {
+    this.#store = store;
+    this.#claim = claim;
+    this.#onClose = onClose;
+    this.#seq = claim.seq;
+    this.#leaf = claim.leaf;
+  }
+
+  read(ids: readonly number[]): Promise<readonly EntryRow[]> {
+    return this.#store.readEntries(this.#claim.session, ids);
+  }
+
+  async append(rows: readonly EntryRow[]): Promise<void> {
+    if (this.#failure) throw this.#failure;
+    const leaf = rows.reduce(leafAfter, this.#leaf);
+    const change: Change = { seq: this.#seq, entries: rows, leaf };
+    const outcome = await this.#write(() => {
+      for (const row of rows) assertFits(`An entry of type "${row.type}"`, row.data);
+      return this.#store.append(this.#claim, change);
+    });
+    if (outcome === "fenced") throw this.#lose();
+    this.#seq += rows.length;
+    this.#leaf = leaf;
+  }
+
+  /** A run that was started meanwhile goes on from here. */
+  async close(): Promise<void> {
+    try {
+      if (!this.#failure) await this.#finish();
+    } finally {
+      await this.#onClose();
+    }
+  }
+
+  async #finish(): Promise<void> {
+    const change: Change = { seq: this.#seq, entries: [], leaf: this.#leaf };
+    for (;;) {
+      const { wakes, items } = await this.#insist(() => this.#store.readInbox(this.#claim.session));
+      const dues = items.flatMap(({ kind, dueInMs }) => (kind === "prompt" ? dueInMs : []));
+      const readyInMs = Math.min(...dues);
+      const finish: Finish = {
+        seen: wakes,
+        status: dues.length > 0 ? "ready" : "idle",
+        ...(dues.length > 0 && readyInMs > 0 && { readyInMs }),
+      };
+      const outcome = await this.#insist(() => this.#store.finish(this.#claim, change, finish));
+      if (outcome !== "woken") return;
+    }
+  }
+
+  async #write<T>(commit: () => Promise<T>): Promise<T> {
+    try {
+      return await this.#insist(commit);
+    } catch (error) {
+      const message = `The session ${this.#claim.session} cannot be written: ${errorMessage(error)}`;
+      const failure = new SessionError("write_failed", message, { cause: error });
+      // Whether it was stored is not known: what would follow it might stand in its place.
+      if (isUnavailable(error)) this.#failure = failure;
+      throw failure;
+    }
+  }
+
+  async #insist<T>(commit: () => Promise<T>): Promise<T> {
+    const since = performance.now();
+    for (let pause = MIN_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+      try {
+        return await commit();
+      } catch (error) {
+        if (!isUnavailable(error) || performance.now() - since > MAX_AWAY_MS) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  #lose(): SessionError {
+    const message = `The session ${this.#claim.session} was taken over by another process: open it again.`;
+    this.#failure = new SessionError("lock_lost", message);
+    return this.#failure;
+  }
+}
+
+function leafAfter(leaf: number | null, { id, type, parentId }: EntryRow): number | null {
+  if (type === "leaf") return parentId;
+  return isBeside(type) ? leaf : id;
+}
