@@ -37,7 +37,11 @@ const FAULTS: readonly Fault[] = [
     from: "const expired = isFresh && now - this.#steadySince > this.#leaseMs;",
     to: "const expired = true;",
     breaks: ["D14"],
-    chaos: { runs: 80, failures: ["crash"], count: 4, leaseMs: 400, maxAwayMs: 2_000 },
+    chaos: {
+      ...{ runs: 80, failures: ["crash"], count: 6, leaseMs: 400 },
+      // Each outage is longer than a lease.
+      ...{ minAwayMs: 600, maxAwayMs: 2_000 },
+    },
   },
   {
     name: "seq check",
@@ -46,6 +50,25 @@ const FAULTS: readonly Fault[] = [
     to: "status = 'running' and $5::bigint is not null",
     breaks: ["error", "D3", "end"],
     chaos: { runs: 100, failures: ["cut"], count: 8 },
+  },
+  {
+    name: "lease thread",
+    ...{ backend: "postgres", file: "postgres/lease-thread.js" },
+    from: 'return now - beatAt < beatMs ? "wait" : "beat";',
+    to: 'return "rest";',
+    breaks: ["D13"],
+    chaos: {
+      ...{ runs: 100, failures: ["stall"], count: 8, leaseMs: 500 },
+      ...{ stallMs: 10_000, maxStallMs: 2_000 },
+    },
+  },
+  {
+    name: "the database's clock",
+    ...{ backend: "postgres", file: "postgres/workers.js" },
+    from: "set lease = ${NOW} + $2, live = $3",
+    to: "set lease = ${Date.now()} + $2, live = $3",
+    breaks: ["D28"],
+    chaos: { runs: 100, failures: ["skew"], count: 4 },
   },
   ...(["sqlite", "postgres"] as const).map((backend): Fault => ({
     name: "wake count",

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { Worker as Thread } from "node:worker_threads";
+import { DurableError } from "../contract/errors.ts";
 import type { LeaseKeeper, LeaseWish } from "../contract/store.ts";
 import {
   decideBeat,
@@ -35,7 +36,8 @@ export function startLeaseKeeper(url: string, statement: string, wish: LeaseWish
   thread.unref();
   thread.on("error", (error) => onError(error, "heartbeat thread"));
   thread.on("message", ({ error }: LeaseThreadReport) => {
-    onError(new Error(error), "heartbeat thread");
+    const message = `The lease was not renewed while the event loop hung: ${error}`;
+    onError(new DurableError("unavailable", message), "heartbeat thread");
   });
   return {
     mark,

@@ -13,16 +13,26 @@ import { Random } from "./random.ts";
 
 /**
  * What is done to workers and their store. `kill`: SIGKILL, and another one is started. `stop`:
- * SIGSTOP for longer than a lease, then SIGCONT. `hole`: nothing passes between a worker and the
- * database. `reset`: its connections break. `cut`: the answers to its commits are lost. `restart`
- * and `crash`: of the database.
+ * SIGSTOP for longer than a lease, then SIGCONT. `stall`: the event loop of a worker is blocked.
+ * `skew`: its clock is off by up to two hours; processes that share a file share a clock. `hole`:
+ * nothing passes between a worker and the database. `reset`: its connections break. `cut`: the
+ * answers to its commits are lost. `restart` and `crash`: of the database.
  */
-export type Failure = "kill" | "stop" | "hole" | "reset" | "cut" | "restart" | "crash";
+export type Failure =
+  | "kill"
+  | "stop"
+  | "stall"
+  | "skew"
+  | "hole"
+  | "reset"
+  | "cut"
+  | "restart"
+  | "crash";
 
-export const FILE_FAILURES: readonly Failure[] = ["kill", "stop"];
+export const FILE_FAILURES: readonly Failure[] = ["kill", "stop", "stall"];
 export const DATABASE_FAILURES: readonly Failure[] = [
   ...FILE_FAILURES,
-  ...(["hole", "reset", "cut", "restart", "crash"] as const),
+  ...(["skew", "hole", "reset", "cut", "restart", "crash"] as const),
 ];
 
 /** The server below a database, for those failures that are its own. */
@@ -43,6 +53,10 @@ export interface ChaosOptions {
   /** Runs that are under way at a time. Default 30. */
   readonly atOnce?: number;
   readonly leaseMs?: number;
+  /** Workers lose their runs where their event loop is blocked for longer. Default: 1.5 leases. */
+  readonly stallMs?: number;
+  /** For how long it is blocked at most. Default: 3 leases. */
+  readonly maxStallMs?: number;
   /** The database is away for this long at least. Default 50. */
   readonly minAwayMs?: number;
   /** And at most. Default 1,500. */
@@ -74,7 +88,10 @@ const DEFAULT_AT_ONCE = 30;
 const DEFAULT_LEASE_MS = 1_000;
 const DEFAULT_TIMEOUT_MS = 120_000;
 const RUNS_FOR_A_FAILURE = 25;
-const MIN_FAILURES = 8;
+const MIN_FAILURES = 10;
+const STALL_LEASES = 1.5;
+const MAX_STALL_LEASES = 3;
+const MAX_SKEW_MS = 7_200_000;
 /** The database is away for this long at least. */
 const MIN_AWAY_MS = 50;
 const MAX_AWAY_MS = 1_500;
@@ -140,7 +157,7 @@ async function driveAll(
 
 async function check(
   runs: Runs,
-  { seed, failures }: ChaosOptions,
+  options: ChaosOptions,
   driven: readonly DrivenRun[],
   journal: readonly JournalLine[],
 ): Promise<Omit<ChaosReport, "ms" | "failures">> {
@@ -167,19 +184,34 @@ async function check(
     }
     counts.sent += run.sent.length;
   }
-  // Workers that live take nothing from each other, however long the database is away.
-  if (counts.interrupted > 0 && failures.every((each) => each === "restart" || each === "crash")) {
-    findings.push({ promise: "D14", run: "", text: `${counts.interrupted} calls are interrupted` });
+  const promise = findHarmless(options);
+  if (promise !== undefined && counts.interrupted > 0) {
+    findings.push({ promise, run: "", text: `${counts.interrupted} calls are interrupted` });
   }
   const count = (at: JournalLine["at"]): number => journal.filter((line) => line.at === at).length;
   return {
-    ...{ seed, runs: driven.length, findings, ...counts },
+    ...{ seed: options.seed, runs: driven.length, findings, ...counts },
     ...{ claims: count("claim"), requests: count("ask") },
   };
 }
 
+/** Workers that live take nothing from each other: the promise where no failure ends one. */
+function findHarmless({
+  failures,
+  stallMs = 0,
+  maxStallMs = Infinity,
+}: ChaosOptions): string | undefined {
+  const promises: Partial<Record<Failure, string>> = {
+    ...{ restart: "D14", crash: "D14", skew: "D28" },
+    ...(maxStallMs < stallMs && { stall: "D13" }),
+  };
+  const [first] = failures;
+  return first && failures.every((failure) => failure in promises) ? promises[first] : undefined;
+}
+
 interface Member {
   process: WorkerProcess;
+  skewMs: number;
   readonly proxy: DatabaseProxy | undefined;
 }
 
@@ -207,7 +239,7 @@ class Cluster {
       const proxy = url.startsWith("file:")
         ? undefined
         : await DatabaseProxy.start(Number(new URL(url).port));
-      this.#members.push({ process: await this.#startProcess(proxy), proxy });
+      this.#members.push({ process: await this.#startProcess(proxy, 0), skewMs: 0, proxy });
     }
   }
 
@@ -245,7 +277,7 @@ class Cluster {
     switch (failure) {
       case "kill":
         await member.process.kill();
-        member.process = await this.#startProcess(member.proxy);
+        member.process = await this.#startProcess(member.proxy, member.skewMs);
         return;
       case "stop": {
         const { process } = member;
@@ -253,6 +285,15 @@ class Cluster {
         this.#later(random.between(this.#leaseMs, 3 * this.#leaseMs), () => process.continue());
         return;
       }
+      case "stall": {
+        const { maxStallMs = MAX_STALL_LEASES * this.#leaseMs } = this.#options;
+        member.process.disturb({ stallMs: random.between(this.#leaseMs / 2, maxStallMs) });
+        return;
+      }
+      case "skew":
+        member.skewMs = random.between(-MAX_SKEW_MS, MAX_SKEW_MS);
+        member.process.disturb({ skewMs: member.skewMs });
+        return;
       case "hole":
         member.proxy?.hold();
         this.#later(random.between(this.#leaseMs / 4, 3 * this.#leaseMs), () =>
@@ -282,10 +323,11 @@ class Cluster {
     void pending.finally(() => this.#pending.delete(pending));
   }
 
-  #startProcess(proxy: DatabaseProxy | undefined): Promise<WorkerProcess> {
+  #startProcess(proxy: DatabaseProxy | undefined, skewMs: number): Promise<WorkerProcess> {
     const { url, seed, workerModule, atOnce: concurrency = DEFAULT_AT_ONCE } = this.#options;
     const leaseMs = this.#leaseMs;
-    const options = { seed, folder: this.#folder, leaseMs, concurrency };
+    const { stallMs = STALL_LEASES * leaseMs } = this.#options;
+    const options = { seed, folder: this.#folder, leaseMs, stallMs, concurrency, skewMs };
     return WorkerProcess.start({ ...options, url: proxy?.wrap(url) ?? url }, workerModule);
   }
 }

@@ -8,8 +8,14 @@ export interface WorkerProcessOptions {
   /** For the journal. */
   readonly folder: string;
   readonly leaseMs: number;
+  readonly stallMs?: number;
   readonly concurrency: number;
+  /** How far its clock is off. Default 0. */
+  readonly skewMs?: number;
 }
+
+/** What a worker process is asked to do to itself: block its event loop, or have a wrong clock. */
+export type Disturbance = { readonly stallMs: number } | { readonly skewMs: number };
 
 /** A worker as a child process, which can be killed, stopped and continued. */
 export class WorkerProcess {
@@ -51,6 +57,11 @@ export class WorkerProcess {
 
   stop(): void {
     this.isStopped = this.#child.kill("SIGSTOP");
+  }
+
+  disturb(disturbance: Disturbance): void {
+    // A process that has just ended has nothing to disturb.
+    if (this.isAlive) this.#child.send(disturbance, () => {});
   }
 
   continue(): void {

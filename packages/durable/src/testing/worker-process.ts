@@ -8,10 +8,12 @@ import { Runs } from "../runs/runs.ts";
 import { Worker } from "../worker/worker.ts";
 import { Journal } from "./journal.ts";
 import { createScriptedAgent } from "./scripted-agent.ts";
-import type { WorkerProcessOptions } from "./processes.ts";
+import type { Disturbance, WorkerProcessOptions } from "./processes.ts";
 
 const options: WorkerProcessOptions = JSON.parse(argv[2] ?? "{}");
-const { url, seed, folder, leaseMs, concurrency } = options;
+const { url, seed, folder, leaseMs, stallMs, concurrency } = options;
+let { skewMs = 0 } = options;
+bendClock(() => skewMs);
 const journal = new Journal(join(folder, `${pid}.jsonl`));
 const onError = (error: unknown, where: string): void => {
   if (isUnavailable(error)) return;
@@ -23,10 +25,15 @@ const worker = new Worker(runs, {
   agents: [createScriptedAgent(journal, seed)],
   leaseMs,
   concurrency,
+  ...(stallMs !== undefined && { stallMs }),
   onError,
 });
 await worker.start();
 process.send?.("ready");
+process.on("message", (disturbance: Disturbance) => {
+  if ("skewMs" in disturbance) skewMs = disturbance.skewMs;
+  else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, disturbance.stallMs);
+});
 // It ends with the process that started it.
 process.on("disconnect", () => process.exit());
 process.on("SIGTERM", () => {
@@ -49,4 +56,18 @@ function noteClaims(inner: Store, to: Journal): Store {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
+}
+
+/** Everything that asks this process for the time of day gets a wrong one. */
+function bendClock(readSkewMs: () => number): void {
+  const RightDate = Date;
+  globalThis.Date = new Proxy(RightDate, {
+    construct: (target, args, newTarget) =>
+      Reflect.construct(target, args.length === 0 ? [readNow()] : args, newTarget),
+    get: (target, name, receiver) =>
+      name === "now" ? readNow : Reflect.get(target, name, receiver),
+  });
+  function readNow(): number {
+    return RightDate.now() + readSkewMs();
+  }
 }
