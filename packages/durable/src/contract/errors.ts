@@ -1,6 +1,6 @@
 /**
  * What is wrong, for programs. `exists`: a run of this id has another prompt. `ended`: the run is
- * over. `not_pending`: no such call waits. `unavailable`: the store does not answer now; what was
+ * over. `busy`: the session has an open run. `not_pending`: no such call waits. `unavailable`: the store does not answer now; what was
  * asked for may be asked for again. `fenced`: another worker has the session.
  */
 export type DurableErrorCode =
@@ -13,6 +13,7 @@ export type DurableErrorCode =
   | "exists"
   | "not_found"
   | "ended"
+  | "busy"
   | "not_pending"
   | "too_large"
   | "rate_limited"

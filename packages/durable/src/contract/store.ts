@@ -37,6 +37,8 @@ export interface Store {
   listWorkers(): Promise<WorkerRow[]>;
   /** Runs that have not ended, by status and agent. Looks at each of them. */
   countOpen(): Promise<OpenCount[]>;
+  /** The next number of a counter, from 1: no two callers get the same. */
+  count(name: string): Promise<number>;
   /** Sets the limits of a tenant. */
   setTenant(tenant: TenantRow): Promise<void>;
   /**
@@ -130,6 +132,8 @@ export interface NewRun {
   readonly pool?: string;
   /** Higher first. */
   readonly priority: number;
+  /** Where the session has an open run, nothing is started. */
+  readonly ifIdle?: boolean;
   /** Identifies what was asked: another one under the same id is another run. */
   readonly digest: string;
   /** The messages of the prompt: each the JSON of a `message` entry. */
@@ -149,7 +153,7 @@ export interface NewRun {
  * `started`: its prompt is in the log and its session is ready. `queued`: it waits for the open
  * run of its session. `known`: the run was there. `other`: the id has another digest. `agent`: the
  * session belongs to another agent. `tenant`: to another tenant. `pool`: it is bound to another pool.
- * `full`: the tenant has as many ready as it may.
+ * `busy`: with `ifIdle`, the session has an open run. `full`: the tenant has as many ready as it may.
  */
 export type StartOutcome =
   | "started"
@@ -159,6 +163,7 @@ export type StartOutcome =
   | "agent"
   | "tenant"
   | "pool"
+  | "busy"
   | "full";
 
 export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort";

@@ -39,6 +39,8 @@ export interface StartOptions {
   id?: string;
   /** The conversation that it goes on with. Default: a new one. While that has an open run, this one waits. */
   session?: string;
+  /** Rejects with `busy` where the session has an open run. */
+  ifIdle?: boolean;
   /** Whom it is for: limits are by tenant. */
   tenant?: string;
   /** What a worker has to have: only workers of this pool work on it. Default: that of its session, "" of a new one. */

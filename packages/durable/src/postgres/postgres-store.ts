@@ -33,7 +33,7 @@ import { hasItem, readInbox, readWakes, send } from "./inbox.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
-import { countOpen, listRuns, pruneRuns, readRun, retryRun, setTenant } from "./runs.ts";
+import { count, countOpen, listRuns, pruneRuns, readRun, retryRun, setTenant } from "./runs.ts";
 import { migrate } from "./schema.ts";
 import { PostgresSessions } from "./sessions.ts";
 import { start } from "./start.ts";
@@ -149,6 +149,10 @@ export class PostgresStore implements Store {
 
   countOpen(): Promise<OpenCount[]> {
     return countOpen(this.#database);
+  }
+
+  count(name: string): Promise<number> {
+    return count(this.#database, name);
   }
 
   setTenant(tenant: TenantRow): Promise<void> {

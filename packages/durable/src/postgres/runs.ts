@@ -31,6 +31,15 @@ export async function countOpen(db: Session): Promise<OpenCount[]> {
   return (await db.all<CountRecord>(countStatement(NOW))).map(toCount);
 }
 
+export async function count(db: Session, name: string): Promise<number> {
+  const row = await db.first<{ value: string }>(
+    `insert into gyre_meta values ($1, '1') on conflict (key) do update
+      set value = (gyre_meta.value::bigint + 1)::text returning value`,
+    `count:${name}`,
+  );
+  return Number(row?.value);
+}
+
 export async function setTenant(
   db: Session,
   { id, maxRunning, maxReady }: TenantRow,

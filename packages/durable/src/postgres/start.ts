@@ -84,6 +84,7 @@ export async function startRun(db: Session, run: NewRun): Promise<StartOutcome> 
   const { pool = session.pool } = run;
   if (pool !== session.pool && (await isBound(db, run.session))) return "pool";
   const isOpen = session.status === "idle";
+  if (!isOpen && run.ifIdle) return "busy";
   await db.run(
     INSERT_RUN,
     ...[run.id, run.session, run.digest, run.agent, run.tenant, pool],

@@ -7,6 +7,7 @@ import { LogHub } from "./log-hub.ts";
 import { formatMetrics, listStoreMetrics } from "./metrics.ts";
 import { assertName, encodeMessages } from "../contract/messages.ts";
 import { RunHandle } from "./run.ts";
+import { SessionReader } from "./session-reader.ts";
 import { type SessionsOptions, StoreSessions } from "../sessions/store-sessions.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
@@ -77,6 +78,11 @@ export class Runs {
           "invalid",
           `The session "${session}" is bound to another pool than "${run.pool}": its files are there. Leave \`pool\` out, or start the run in a fork of the session.`,
         );
+      case "busy":
+        throw new DurableError(
+          "busy",
+          `The session "${session}" has an open run: wait for its end, or leave \`ifIdle\` out.`,
+        );
       case "full":
         throw new DurableError(
           "rate_limited",
@@ -85,6 +91,11 @@ export class Runs {
       default:
         return outcome satisfies never;
     }
+  }
+
+  /** Reads the log of a session. */
+  read(session: string): SessionReader {
+    return new SessionReader(this.store, session);
   }
 
   /** The run of an id. Whether there is one shows when it is used. */
@@ -180,7 +191,7 @@ export function toNewRun(
   input: PromptInput,
   options: StartOptions & { parent?: NewRun["parent"] },
 ): NewRun {
-  const { agent, tenant = "", pool, priority = 0, at, limits, output, meta } = options;
+  const { agent, tenant = "", pool, priority = 0, at, limits, output, meta, ifIdle } = options;
   if (typeof agent !== "string" || agent === "") {
     throw new DurableError("invalid", "A run needs the name of an agent: give it as `agent`.");
   }
@@ -211,6 +222,7 @@ export function toNewRun(
     priority,
     digest: createHash("sha256").update(JSON.stringify(asked)).digest("hex"),
     prompt: encodeMessages(input),
+    ...(ifIdle && { ifIdle }),
     ...(at && { at: at.getTime() }),
     ...(limits && { limits: JSON.stringify(limits) }),
     ...(output && { output: JSON.stringify(output) }),

@@ -37,7 +37,7 @@ import { migrate } from "./schema.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { startRun } from "./start.ts";
 import { appendChange, finishClaim } from "./step.ts";
-import { setTenant } from "./tenants.ts";
+import { count, setTenant } from "./tenants.ts";
 import {
   findDead,
   listWorkers,
@@ -132,6 +132,10 @@ export class SqliteStore implements Store {
 
   countOpen(): Promise<OpenCount[]> {
     return this.#connection.read(countOpen);
+  }
+
+  count(name: string): Promise<number> {
+    return this.#connection.write((db) => count(db, name));
   }
 
   setTenant(tenant: TenantRow): Promise<void> {

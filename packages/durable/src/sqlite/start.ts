@@ -18,6 +18,7 @@ export function startRun(db: Statements, run: NewRun): StartOutcome {
   const { pool = session?.pool ?? "" } = run;
   if (session && pool !== session.pool && isBound(db, run.session)) return "pool";
   const isOpen = !session || session.status === "idle";
+  if (!isOpen && run.ifIdle) return "busy";
   insertRun(db, { ...run, pool }, isOpen ? (session?.seq ?? 0) + 1 : null, now);
   if (!isOpen) {
     const data = JSON.stringify(run.prompt);

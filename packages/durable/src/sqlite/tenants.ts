@@ -20,6 +20,19 @@ export function readLeft(db: Statements): Map<string, number> {
   );
 }
 
+/** The next number of a counter. */
+export function count(db: Statements, name: string): number {
+  const key = `count:${name}`;
+  db.run(
+    `insert into gyre_meta values (?, '1') on conflict (key) do update
+      set value = cast(value + 1 as text)`,
+    key,
+  );
+  return Number(
+    db.first<{ value: string }>("select value from gyre_meta where key = ?", key)?.value,
+  );
+}
+
 export function setTenant(db: Statements, { id, maxRunning, maxReady }: TenantRow): void {
   db.run(
     "insert or replace into gyre_tenant values (?, ?, ?)",

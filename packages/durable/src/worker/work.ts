@@ -408,7 +408,7 @@ export class Work {
   }
 
   async #takeMessage(event: Extract<AgentEvent, { type: "message_end" }>): Promise<void> {
-    const { log } = this.#parts;
+    const { log, runs, claim } = this.#parts;
     const { message } = event;
     const item = this.#deliveries.get(message);
     if (item !== undefined) {
@@ -424,7 +424,10 @@ export class Work {
       log.flushSoon();
       return undefined;
     }
-    return this.#write(event);
+    await this.#write(event);
+    // It could wait for what follows, but what follows is shown behind it.
+    if (runs.live.isWatched(claim.session)) log.flushSoon();
+    return undefined;
   }
 
   async #write(event: AgentEvent): Promise<void> {

@@ -27,7 +27,7 @@ export type RequestHandler = (
 ) => Payload | void | Promise<Payload | void>;
 
 type Outgoing = Pick<Envelope, "type" | "payload"> &
-  Partial<Pick<Envelope, "id" | "stream" | "seq" | "re">>;
+  Partial<Pick<Envelope, "id" | "stream" | "seq" | "from" | "re">>;
 
 /** Frames that are answers. They get no answer themselves. */
 const ANSWERS: ReadonlySet<string> = new Set(["ack", "nack", "error", "pong", "ready"]);

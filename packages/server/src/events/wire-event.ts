@@ -105,6 +105,12 @@ export class WireEventWriter {
     return wire;
   }
 
+  /** Forgets the partial message: it is not finished. */
+  dropPartial(): void {
+    this.#start = undefined;
+    this.#assistant = undefined;
+  }
+
   /** For a reader that begins here and has `messages`. */
   createReaderState(messages: readonly AgentMessage[]): ReaderState {
     const updates = this.#assistant?.listEvents() ?? [];

@@ -1,5 +1,7 @@
-import type { Agent, AgentTool, AgentToolResult } from "@gyre/agent";
+import type { AgentTool, AgentToolResult } from "@gyre/agent";
 import { invalidRequest, type Connection, type Payload, ProtocolError } from "@gyre/protocol";
+import type { SessionTools } from "./live-session.ts";
+import type { SessionAgent } from "./session-agent.ts";
 import { parseResult, type ToolSpec } from "./session-payloads.ts";
 
 /** How many calls of one client may run at a time. */
@@ -9,7 +11,7 @@ export interface ClientToolsOptions {
   /** The stream of the session. */
   stream: string;
   /** The current agent of the session. */
-  getAgent: () => Agent;
+  getAgent: () => SessionAgent;
   isBusy: () => boolean;
   /** The tools of the agent have changed. */
   onChange: () => void;
@@ -21,11 +23,11 @@ export interface ClientToolsOptions {
  * connection still seems to be open. The tools of a client that is gone fail at once; they stay in
  * the list while a run goes on, so that the model sees the same tools, and are removed after it.
  */
-export class ClientTools {
+export class ClientTools implements SessionTools {
   readonly #options: ClientToolsOptions;
   /** By the name of the client; without one, by its connection. */
   readonly #clients = new Map<string | Connection, ToolClient>();
-  #agent: Agent;
+  #agent: SessionAgent;
 
   constructor(options: ClientToolsOptions) {
     this.#options = options;

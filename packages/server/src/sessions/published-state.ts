@@ -1,5 +1,6 @@
-import { type Agent, type AgentEndEvent, type AgentEvent, EventState } from "@gyre/agent";
+import { type AgentEndEvent, type AgentEvent, EventState } from "@gyre/agent";
 import type { Payload } from "@gyre/protocol";
+import type { SessionView } from "./session-agent.ts";
 
 /** The current or last run. */
 interface PublishedRun {
@@ -16,7 +17,7 @@ export class PublishedState {
   readonly #state = new EventState();
   #run: PublishedRun | undefined;
 
-  constructor({ isRunning, state }: Agent) {
+  constructor({ isRunning, state }: SessionView) {
     this.#state.isStreaming = isRunning;
     this.#state.error = state.error;
     this.#state.usage = state.usage;

@@ -1,5 +1,8 @@
-import type { Agent, AgentMessage, Decision, QueueMode } from "@gyre/agent";
-import type { ImageContent, ThinkingLevel } from "@gyre/ai";
+import type { AgentMessage, Decision, QueueMode, QueueName } from "@gyre/agent";
+import type { ImageContent, ThinkingLevel, UserMessage } from "@gyre/ai";
+import type { Payload } from "@gyre/protocol";
+import type { SessionAgent, SessionView } from "./session-agent.ts";
+import type { QueueEdit } from "./session-payloads.ts";
 
 /** Options of a new session. Hosts ignore those that they do not know. */
 export type SessionOptions = Readonly<Record<string, unknown>>;
@@ -32,20 +35,31 @@ export interface SessionInfo {
   [field: string]: unknown;
 }
 
-/**
- * An open session. All but `id`, `agent` and `close` may be left out: the server then calls the
- * agent itself. The client gets the errors that they throw: `ProtocolError` with its code, any other
- * as an invalid request.
- */
-export interface HostedSession {
+/** What every open session has. */
+export interface OpenedSession {
   readonly id: string;
-  readonly agent: Agent;
   /** Further facts about the session for clients: folder, title. */
   readonly info?: () => Readonly<Record<string, unknown>>;
   /** Further facts about the run that ends, for `agent_end`. Called once for each. */
   runInfo?(): Readonly<Record<string, unknown>>;
   /** Whether `listPage` of its host has it. Default: yes. */
   readonly isListed?: boolean;
+  /**
+   * Whether it may be closed while it is idle: `open` then gives the same session, and nothing of
+   * it goes on. Default: no.
+   */
+  canReopen?(): boolean;
+  /** Ends a run, saves everything and releases the session. */
+  close(): Promise<void>;
+}
+
+/**
+ * An open session whose agent runs in this process. All but `id`, `agent` and `close` may be left
+ * out: the server then calls the agent itself. The client gets the errors that they throw:
+ * `ProtocolError` with its code, any other as an invalid request.
+ */
+export interface HostedSession extends OpenedSession {
+  readonly agent: SessionAgent;
   /** Runs on a prompt to its end; settles when the next run can start. */
   prompt?(prompt: SessionPrompt): Promise<unknown>;
   /** All or nothing. Without it, the model and the permission mode cannot be changed. */
@@ -59,13 +73,57 @@ export interface HostedSession {
   saved?(): Promise<void>;
   replaceMessages?(messages: readonly AgentMessage[]): Promise<void>;
   reset?(): Promise<void>;
-  /**
-   * Whether it may be closed while it is idle: `open` then gives the same session, and nothing of
-   * it goes on. Default: no.
-   */
-  canReopen?(): boolean;
-  /** Ends a run, saves everything and releases the session. */
-  close(): Promise<void>;
+}
+
+/**
+ * An open session that other servers may have open as well: its runs execute here or elsewhere, and
+ * what is stored of it is the same for all. `close` leaves a run as it is.
+ */
+export interface SharedSession extends OpenedSession {
+  /** Follows the run. */
+  readonly view: SessionView;
+  readonly inbox: SessionInbox;
+  readonly numbers: SharedNumbers;
+  /** Begins to follow, and calls `events` from here on. Settles when it is up to date. */
+  follow(events: SharedSessionEvents): Promise<void>;
+  /** Settles when all that was stored before the call is published. */
+  synchronize(): Promise<void>;
+}
+
+/** The numbers of events: they mean the same on all servers. */
+export interface SharedNumbers {
+  /** The same on all servers. */
+  readonly epoch: string;
+  /** What the numbers of the events before the first one end with. */
+  readonly first: number;
+  /** The number of the event before the current or last run, which identifies the run. */
+  readonly runAfter: number;
+  /** The number of the event that is published now: above that of the last one. */
+  take(): number;
+}
+
+/** What a shared session reports beside the events of its view. */
+export interface SharedSessionEvents {
+  /** Settings have changed. */
+  onSettings(): void;
+  /** What was published does not lead to the state: clients begin again with a snapshot. */
+  onReset(): void;
+}
+
+/**
+ * What clients ask of a shared session. A request is done once for its `key`, whichever server gets
+ * it; repeated, it gets the first answer.
+ */
+export interface SessionInbox {
+  prompt(prompt: SessionPrompt, key: string): Promise<Payload>;
+  continue(key: string): Promise<Payload>;
+  decide(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload>;
+  enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload>;
+  editQueue(edit: QueueEdit, key: string): Promise<Payload>;
+  abort(key: string): Promise<Payload>;
+  update(changes: SessionChanges, key: string): Promise<Payload>;
+  /** An empty list: the session is reset. */
+  replaceMessages(messages: readonly AgentMessage[], key: string): Promise<Payload>;
 }
 
 /** A part of the list of sessions. */
@@ -77,9 +135,10 @@ export interface SessionPage {
 
 /** Creates, opens and lists sessions. */
 export interface SessionHost {
-  create(options: SessionOptions): Promise<HostedSession>;
+  /** `key` identifies the request: sent again to another server, it has the same. */
+  create(options: SessionOptions, key: string): Promise<HostedSession | SharedSession>;
   /** Opens a session that is not open; undefined where there is none of that id. */
-  open(id: string): Promise<HostedSession | undefined>;
+  open(id: string): Promise<HostedSession | SharedSession | undefined>;
   /** All sessions, open or not. */
   list(): Promise<readonly SessionInfo[]>;
   /**

@@ -55,15 +55,16 @@ export function parseMessage(payload: Payload, now: number): UserMessage {
   return userMessage(text, now, images);
 }
 
-/** `{decisions: {callId: {type: "approve" | "deny" | "result" | "wait"}}}`, of calls that wait. */
+/** `{decisions: {callId: {type: "approve" | "deny" | "result" | "wait"}}}`, of calls that wait where that is known. */
 export function parseDecisions(
   { decisions }: Payload,
-  waiting: readonly string[],
+  waiting: readonly string[] | undefined,
 ): Record<string, Decision> {
   if (!isRecord(decisions)) throw invalidRequest('"decisions" is an object, by the ids of calls.');
   const made: Record<string, Decision> = {};
   for (const [id, decision] of Object.entries(decisions)) {
-    if (!waiting.includes(id)) throw invalidRequest(`No call "${id}" waits for a decision.`);
+    if (waiting && !waiting.includes(id))
+      throw invalidRequest(`No call "${id}" waits for a decision.`);
     made[id] = parseDecision(id, decision);
   }
   return made;

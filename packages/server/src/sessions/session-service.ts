@@ -16,8 +16,16 @@ import {
   type WireServerOptions,
   type WireService,
 } from "@gyre/protocol";
-import { LiveSession } from "./live-session.ts";
-import type { HostedSession, SessionHost, SessionInfo, SessionPage } from "./session-host.ts";
+import type { LiveSession } from "./live-session.ts";
+import { LocalSession } from "./local-session.ts";
+import type {
+  HostedSession,
+  OpenedSession,
+  SessionHost,
+  SessionInfo,
+  SessionPage,
+  SharedSession,
+} from "./session-host.ts";
 import {
   parseChanges,
   parseDecisions,
@@ -26,10 +34,10 @@ import {
   type PageRequest,
   parsePage,
   parsePrompt,
-  type QueueEdit,
   parseQueueEdit,
   parseTools,
 } from "./session-payloads.ts";
+import { FollowedSession } from "./followed-session.ts";
 
 export interface SessionServiceOptions {
   limits?: Partial<Limits>;
@@ -44,7 +52,7 @@ export interface SessionServiceOptions {
 
 type SessionCommand = (
   session: LiveSession,
-  payload: Payload,
+  frame: Pick<Envelope, "id" | "payload">,
   ack: (payload?: Payload) => void,
 ) => Payload | void | Promise<Payload | void>;
 
@@ -149,13 +157,14 @@ export class SessionService implements WireService {
     };
     const handlers: Record<string, RequestHandler> = {
       session_list: ({ payload }) => this.#list(parsePage(payload)),
-      session_create: async ({ payload }) => {
-        const session = await this.#create(payload);
+      session_create: async ({ id, payload }) => {
+        const session = await this.#create(payload, id);
         attach(session);
         return { ...session.createSnapshot() };
       },
       session_attach: async (frame, ack) => {
         const session = await this.#open(readStream(frame));
+        await session.synchronize();
         attach(session);
         const { after, epoch } = frame.payload;
         ack(session.getPosition());
@@ -169,15 +178,17 @@ export class SessionService implements WireService {
       tool_register: (frame) => {
         const { clientTools } = findAttached(frame, attached);
         const { tools, clientName } = parseTools(frame.payload);
-        if (!connection().isClosed) clientTools.register(connection(), tools, clientName);
+        if (connection().isClosed) return undefined;
+        return clientTools.register(connection(), tools, clientName);
       },
     };
     for (const [type, command] of Object.entries(this.#commands)) {
-      handlers[type] = (frame, ack) => command(findAttached(frame, attached), frame.payload, ack);
+      handlers[type] = (frame, ack) => command(findAttached(frame, attached), frame, ack);
     }
     for (const type of ["tool_update", "tool_result"]) {
       handlers[type] = (frame) => {
-        findAttached(frame, attached).clientTools.settleCall(connection(), type, frame.payload);
+        const { clientTools } = findAttached(frame, attached);
+        return clientTools.settleCall(connection(), type, frame.payload);
       };
     }
     return new Map(Object.entries(handlers));
@@ -185,36 +196,21 @@ export class SessionService implements WireService {
 
   /** By the type of their requests. */
   readonly #commands: Readonly<Record<string, SessionCommand>> = {
-    prompt: (session, payload, ack) => {
-      const prompt = parsePrompt(payload);
-      const { hosted } = session;
-      const run = async (): Promise<unknown> => {
-        if (hosted.prompt) return hosted.prompt(prompt);
-        const { text, images } = prompt;
-        return session.agent.prompt(text, images ? { images } : {});
-      };
-      return session.start(run, ack);
-    },
-    continue: (session, _, ack) => session.start(() => session.agent.continue(), ack),
-    approve: (session, payload, ack) => {
-      session.assertIdle();
-      const decisions = parseDecisions(payload, session.pendingIds);
-      return session.start(async () => {
-        await session.hosted.decide?.(decisions);
-        return session.agent.continue({ decisions });
-      }, ack);
-    },
-    steer: (session, payload) => session.enqueue("steering", this.#parseMessage(payload)),
-    follow_up: (session, payload) => session.enqueue("followUp", this.#parseMessage(payload)),
-    queue_edit: async (session, payload) => {
-      const edited = editQueue(session, parseQueueEdit(payload, this.#clock.now()));
-      await session.saved();
-      return edited;
-    },
-    abort: ({ agent }) => agent.abort(),
-    session_update: (session, payload) => session.update(parseChanges(payload)),
-    messages_replace: (session, payload) => session.replaceMessages(parseMessages(payload)),
-    reset: (session) => session.reset(),
+    prompt: (session, { id, payload }, ack) => session.prompt(parsePrompt(payload), id, ack),
+    continue: (session, { id }, ack) => session.continue(id, ack),
+    approve: (session, { id, payload }, ack) =>
+      session.approve(parseDecisions(payload, session.pendingIds), id, ack),
+    steer: (session, { id, payload }) =>
+      session.enqueue("steering", this.#parseMessage(payload), id),
+    follow_up: (session, { id, payload }) =>
+      session.enqueue("followUp", this.#parseMessage(payload), id),
+    queue_edit: (session, { id, payload }) =>
+      session.editQueue(parseQueueEdit(payload, this.#clock.now()), id),
+    abort: (session, { id }) => session.abort(id),
+    session_update: (session, { id, payload }) => session.update(parseChanges(payload), id),
+    messages_replace: (session, { id, payload }) =>
+      session.replaceMessages(parseMessages(payload), id),
+    reset: (session, { id }) => session.reset(id),
   };
 
   #parseMessage(payload: Payload): UserMessage {
@@ -244,14 +240,14 @@ export class SessionService implements WireService {
     return { sessions: [...sessions, ...this.#listOpen(({ isListed = true }) => !isListed)] };
   }
 
-  #listOpen(want: (hosted: HostedSession) => boolean): SessionInfo[] {
+  #listOpen(want: (hosted: OpenedSession) => boolean): SessionInfo[] {
     const open = [...this.#sessions.values()].map(({ hosted }) => hosted);
     return open.filter(want).map((hosted) => ({ id: hosted.id, ...hosted.info?.() }));
   }
 
-  #create(options: Payload): Promise<LiveSession> {
+  #create(options: Payload, key: string): Promise<LiveSession> {
     this.#assertOpen();
-    const creating = this.#host.create(options).then((hosted) => this.#addSession(hosted));
+    const creating = this.#host.create(options, key).then((hosted) => this.#addSession(hosted));
     this.#creating.add(creating);
     const forget = (): void => void this.#creating.delete(creating);
     creating.then(forget, forget);
@@ -279,14 +275,18 @@ export class SessionService implements WireService {
     return opening;
   }
 
-  #addSession(hosted: HostedSession): LiveSession {
+  async #addSession(hosted: HostedSession | SharedSession): Promise<LiveSession> {
     const { tailEvents, tailBytes, frameBytes } = this.#limits;
-    const session = new LiveSession(hosted, {
+    const options = {
       tailEvents,
       tailBytes,
       snapshotBytes: frameBytes * SNAPSHOT_SHARE,
-      onError: (error, where) => this.#report(error, where),
-    });
+      onError: (error: unknown, where: string): void => this.#report(error, where),
+    };
+    const session =
+      "inbox" in hosted
+        ? await FollowedSession.open(hosted, options)
+        : new LocalSession(hosted, options);
     this.#sessions.set(hosted.id, session);
     this.#watchIdle(session);
     return session;
@@ -359,19 +359,4 @@ function findAttached(frame: Envelope, attached: ReadonlyMap<string, LiveSession
   }
   if (session.isClosed) throw new ProtocolError("session_not_found", `"${id}" was closed.`);
   return session;
-}
-
-function editQueue({ agent }: LiveSession, edit: QueueEdit): Payload {
-  const { queue } = edit;
-  if (edit.op === "remove") {
-    const message = agent.takeQueued(queue, edit.id);
-    const isDone = message !== undefined;
-    return { isDone, queued: agent.queued(queue), ...(message && { message }) };
-  }
-  let isDone = true;
-  if (edit.op === "edit") isDone = agent.editQueued(queue, edit.id, edit.message);
-  else if (edit.op === "move") isDone = agent.moveQueued(queue, edit.id, edit.place);
-  else if (edit.op === "clear" && queue === "steering") agent.clearSteeringQueue();
-  else if (edit.op === "clear") agent.clearFollowUpQueue();
-  return { isDone, queued: agent.queued(queue) };
 }

@@ -1,0 +1,1 @@
+export { DurableHost, type DurableHostOptions } from "./durable-host.ts";

@@ -1,0 +1,401 @@
+import {
+  type AgentEndEvent,
+  type AgentEvent,
+  type AgentListener,
+  type AgentMessage,
+  EventState,
+  listCalls,
+  type QueuedMessage,
+  type QueueMode,
+  type QueueName,
+} from "@gyre/agent";
+import {
+  addUsage,
+  type AssistantMessage,
+  type ToolCall,
+  type ToolResultMessage,
+  type Usage,
+} from "@gyre/ai";
+import type { RunEvent, SessionEntry } from "@gyre/durable";
+import type { SessionView } from "../sessions/session-agent.ts";
+import { type EventNumbers, numberEntry } from "./event-numbers.ts";
+
+type Entry = SessionEntry["entry"];
+type Settings = Extract<Entry, { type: "settings" }>["settings"];
+
+/** A run as clients see it: from a prompt, or a decision, to its end or its next suspension. */
+interface MirroredRun {
+  readonly messages: AgentMessage[];
+  turns: number;
+  usage: Usage;
+  turn: { answer?: AssistantMessage; results: ToolResultMessage[] } | undefined;
+}
+
+/** The message that streams. */
+interface Partial {
+  readonly activation: number;
+  /** Its beginning did not arrive: nothing of it is shown before it is whole. */
+  readonly isHidden: boolean;
+  hasContent: boolean;
+}
+
+export interface MirrorEvents {
+  onSettings(): void;
+  onReset(): void;
+}
+
+/**
+ * The state of a session's agent, wherever that runs, with the events that an agent in this process
+ * would have: from the entries of the log, and from live events between them. It depends on
+ * entries alone that the state comes out right; live events only show what is on its way.
+ */
+export class SessionMirror implements SessionView {
+  readonly numbers: EventNumbers;
+  steeringMode: QueueMode = "one-at-a-time";
+  followUpMode: QueueMode = "one-at-a-time";
+  readonly #state = new EventState();
+  readonly #settings: Settings = {};
+  readonly #nodes = new Map<number, { parentId: number | null; message?: AgentMessage }>();
+  readonly #ends: number[] = [];
+  /** The entries of decisions, by call. */
+  readonly #decisions = new Map<string, number>();
+  readonly #executing = new Set<string>();
+  /** Calls with a result, whose message comes next. */
+  readonly #answered = new Set<string>();
+  readonly #finished = new Set<string>();
+  #queues: Readonly<Record<QueueName, readonly QueuedMessage[]>> = { steering: [], followUp: [] };
+  #listeners: readonly AgentListener[] = [];
+  #events: MirrorEvents | undefined;
+  #run: MirroredRun | undefined;
+  #lastAnswer: AssistantMessage | undefined;
+  /** The entry of the last message of the model. */
+  #lastAnswerSeq = 0;
+  #partial: Partial | undefined;
+  /** The newest worker that had the session. */
+  #activation = 0;
+  #live: RunEvent[] = [];
+  /** The next event ends an entry. */
+  #endsEntry = false;
+  #runId: string | undefined;
+
+  constructor(numbers: EventNumbers) {
+    this.numbers = numbers;
+  }
+
+  get isRunning(): boolean {
+    return this.#state.isStreaming;
+  }
+
+  get state(): SessionView["state"] {
+    const { messages, pending, error, usage } = this.#state.view();
+    const { model, thinkingLevel = "off", systemPrompt = "", tools = [] } = this.#settings;
+    return {
+      ...{ messages, pending, error, usage, model, thinkingLevel, systemPrompt },
+      tools: tools.map((name) => ({ name, description: "" })),
+    };
+  }
+
+  /** The run that is suspended, or was the last to end. */
+  get runId(): string | undefined {
+    return this.#runId;
+  }
+
+  /** The number of the event before the current or last run. */
+  get runAfter(): number {
+    return numberEntry(this.#ends.at(this.isRunning ? -1 : -2) ?? 0);
+  }
+
+  /** The number of the event before the next run. */
+  get nextRunAfter(): number {
+    return numberEntry(this.#ends.at(-1) ?? 0);
+  }
+
+  /** The number of the event before the run that an entry belongs to. */
+  findRunAfter(seq: number): number {
+    return numberEntry(this.#ends.findLast((end) => end < seq) ?? 0);
+  }
+
+  /** The number of the event before the run that decided on a call; before the next, if none has. */
+  findDecision(toolCallId: string): number {
+    return this.findRunAfter(this.#decisions.get(toolCallId) ?? Infinity);
+  }
+
+  queued(queue: QueueName): readonly QueuedMessage[] {
+    return this.#queues[queue];
+  }
+
+  setQueues(queues: Readonly<Record<QueueName, readonly QueuedMessage[]>>): void {
+    this.#queues = queues;
+  }
+
+  subscribe(listener: AgentListener): () => void {
+    const own: AgentListener = (event) => listener(event);
+    this.#listeners = [...this.#listeners, own];
+    return () => {
+      this.#listeners = this.#listeners.filter((each) => each !== own);
+    };
+  }
+
+  /** Reports from here on what is not an event of the agent. */
+  report(events: MirrorEvents): void {
+    this.#events = events;
+  }
+
+  /** The number of the event that is published now. */
+  takeNumber(): number {
+    return this.#endsEntry ? this.numbers.takeEntry() : this.numbers.takeBetween();
+  }
+
+  /** Applies the next entry of the log. */
+  apply({ seq, activation, entry, end }: SessionEntry): void {
+    this.#nodes.set(seq, {
+      parentId: entry.parentId,
+      ...(entry.type === "message" && { message: entry.message }),
+    });
+    if (activation > this.#activation) this.#change(activation);
+    const events = this.#listEvents(seq, entry, end);
+    const last = events.pop();
+    for (const event of events) this.#emit(event);
+    this.numbers.enter(seq);
+    if (last) this.#emitLast(last);
+    if (end) this.#ends.push(seq);
+    if (entry.type === "settings") this.#reportSettings();
+    if (entry.type === "leaf") this.#branch(entry.parentId);
+    this.#drainLive();
+  }
+
+  /** Takes a live event: it is shown in its place, or not at all. */
+  applyLive(event: RunEvent): void {
+    this.#live.push(event);
+    this.#drainLive();
+  }
+
+  #drainLive(): void {
+    for (;;) {
+      const [next] = this.#live;
+      if (!next || next.seq > this.numbers.seq) return;
+      // The results before it are shown first: they are about to be stored.
+      if (next.event.type.startsWith("message_") && this.#answered.size > 0) {
+        if (next.activation >= this.#activation) return;
+      }
+      this.#live.shift();
+      if (this.#run && next.activation >= this.#activation) this.#show(next);
+    }
+  }
+
+  #show({ seq, activation, event }: RunEvent): void {
+    if (activation > this.#activation) this.#change(activation);
+    if (!this.numbers.hasRoom) return;
+    switch (event.type) {
+      case "message_start":
+      case "message_update":
+        if (seq >= this.#lastAnswerSeq) this.#showMessage(activation, event);
+        break;
+      case "tool_execution_start":
+      case "tool_execution_update":
+        if (this.#finished.has(event.toolCallId)) break;
+        for (const each of this.#beginCall(event.toolCallId, event.toolName)) this.#emit(each);
+        if (event.type === "tool_execution_update") this.#emit(event);
+        break;
+      case "retry":
+      case "waiting":
+      case "fallback":
+        this.#emit(event);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #showMessage(
+    activation: number,
+    event: Extract<AgentEvent, { type: "message_start" | "message_update" }>,
+  ): void {
+    if (event.message.role !== "assistant") return;
+    const isFirst = event.type === "message_start" || isFirstUpdate(event);
+    const isOther = event.type === "message_start" || this.#partial?.hasContent;
+    // A request that failed is made again, and its message begins again.
+    if (isFirst && isOther) this.#dropPartial();
+    if (!this.#partial) {
+      this.#partial = { activation, isHidden: !isFirst, hasContent: false };
+      if (!isFirst) return;
+      const start = { type: "message_start", message: event.message } as const;
+      for (const each of [...this.#openTurn(), start]) this.#emit(each);
+    }
+    if (event.type !== "message_update" || this.#partial.isHidden) return;
+    this.#partial.hasContent = true;
+    this.#emit(event);
+  }
+
+  /** Another worker goes on: the message that was on its way begins again. */
+  #change(activation: number): void {
+    this.#activation = activation;
+    this.#dropPartial();
+  }
+
+  #dropPartial(): void {
+    const partial = this.#partial;
+    this.#partial = undefined;
+    this.#state.streamMessage = undefined;
+    if (partial && !partial.isHidden) this.#events?.onReset();
+  }
+
+  #listEvents(seq: number, entry: Entry, end: SessionEntry["end"]): AgentEvent[] {
+    switch (entry.type) {
+      case "message":
+        return [...this.#begin(), ...this.#addMessage(seq, entry.message)];
+      case "start":
+        return this.#begin();
+      case "begin":
+        return [...this.#begin(), ...this.#beginCall(entry.toolCallId, entry.toolName)];
+      case "decision":
+        this.#decisions.set(entry.toolCallId, seq);
+        return this.#begin();
+      case "result":
+        return [...this.#begin(), ...this.#endCall(entry)];
+      case "end":
+        return end ? [...this.#begin(), ...this.#end(end)] : [];
+      case "settings":
+        Object.assign(this.#settings, entry.settings);
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  #begin(): AgentEvent[] {
+    if (this.#run) return [];
+    this.#run = { messages: [], turns: 0, usage: {}, turn: undefined };
+    this.#finished.clear();
+    return [{ type: "agent_start" }];
+  }
+
+  #openTurn(): AgentEvent[] {
+    const run = this.#run;
+    if (!run) return [];
+    const { turn } = run;
+    if (turn && !turn.answer && turn.results.length === 0) return [];
+    run.turn = { results: [] };
+    return [...this.#closeTurn(turn), { type: "turn_start" }];
+  }
+
+  #closeTurn(turn: MirroredRun["turn"]): AgentEvent[] {
+    const message = turn?.answer ?? this.#lastAnswer;
+    if (!turn || !message || (!turn.answer && turn.results.length === 0)) return [];
+    return [{ type: "turn_end", message, toolResults: turn.results }];
+  }
+
+  #addMessage(seq: number, message: AgentMessage): AgentEvent[] {
+    const run = this.#run;
+    const start = { type: "message_start", message } as const;
+    const end = { type: "message_end", message } as const;
+    run?.messages.push(message);
+    if (message.role === "toolResult") {
+      this.#answered.delete(message.toolCallId);
+      const opening = run?.turn ? [] : this.#openTurn();
+      run?.turn?.results.push(message);
+      return [...opening, start, end];
+    }
+    if (message.role !== "assistant") return [...this.#openTurn(), start, end];
+    const isShown = this.#partial && !this.#partial.isHidden;
+    this.#partial = undefined;
+    const opening = isShown ? [] : [...this.#openTurn(), start];
+    this.#answered.clear();
+    this.#lastAnswer = message;
+    this.#lastAnswerSeq = seq;
+    if (run) {
+      run.turns++;
+      run.usage = addUsage(run.usage, message.usage);
+      if (run.turn) run.turn.answer = message;
+    }
+    return [...opening, end];
+  }
+
+  #beginCall(toolCallId: string, toolName: string): AgentEvent[] {
+    if (this.#executing.has(toolCallId)) return [];
+    this.#executing.add(toolCallId);
+    const args = this.#findCall(toolCallId)?.arguments ?? {};
+    const opening = this.#run?.turn ? [] : this.#openTurn();
+    return [...opening, { type: "tool_execution_start", toolCallId, toolName, args }];
+  }
+
+  #findCall(toolCallId: string): ToolCall | undefined {
+    const calls = this.#lastAnswer ? listCalls(this.#lastAnswer) : [];
+    return calls.find(({ id }) => id === toolCallId);
+  }
+
+  #endCall(entry: Extract<Entry, { type: "result" }>): AgentEvent[] {
+    const { toolCallId, toolName, isError, reason, outcome = isError ? "error" : "ok" } = entry;
+    const events = this.#beginCall(toolCallId, toolName);
+    const result = { ...entry.result, outcome, ...(reason !== undefined && { reason }) };
+    this.#executing.delete(toolCallId);
+    // A call that a tool has made has no message of its own.
+    if (this.#findCall(toolCallId)) this.#answered.add(toolCallId);
+    this.#finished.add(toolCallId);
+    if (this.#run && result.usage) this.#run.usage = addUsage(this.#run.usage, result.usage);
+    events.push({
+      type: "tool_execution_end",
+      ...{ toolCallId, toolName, result, outcome, isError, durationMs: 0 },
+      ...(reason !== undefined && { reason }),
+    });
+    return events;
+  }
+
+  #end(end: NonNullable<SessionEntry["end"]>): AgentEvent[] {
+    const run = this.#run;
+    if (!run) return [];
+    this.#run = undefined;
+    this.#runId = end.run;
+    this.#partial = undefined;
+    this.#executing.clear();
+    this.#answered.clear();
+    const finalMessage = run.messages.findLast((message) => message.role === "assistant");
+    const event: AgentEndEvent = {
+      type: "agent_end",
+      ...{ messages: run.messages, stop: end.stop, turns: run.turns, usage: run.usage },
+      ...{ undelivered: [], pending: end.pending },
+      ...(finalMessage && { finalMessage }),
+      ...(end.limit && { limit: end.limit }),
+      ...(end.errorMessage !== undefined && { errorMessage: end.errorMessage }),
+    };
+    return [...this.#closeTurn(run.turn), event];
+  }
+
+  /** The conversation goes on behind another entry. */
+  #branch(leaf: number | null): void {
+    const messages: AgentMessage[] = [];
+    for (let id = leaf; id !== null; id = this.#nodes.get(id)?.parentId ?? null) {
+      const message = this.#nodes.get(id)?.message;
+      if (message) messages.push(message);
+    }
+    this.#state.messages = messages.reverse();
+    this.#events?.onReset();
+  }
+
+  #reportSettings(): void {
+    this.#endsEntry = !this.#partial;
+    this.#events?.onSettings();
+    this.#endsEntry = false;
+  }
+
+  /** Where a message streams, what has come of it is another thing on every server. */
+  #emitLast(event: AgentEvent): void {
+    this.#endsEntry = !this.#partial;
+    this.#emit(event);
+    this.#endsEntry = false;
+  }
+
+  #emit(event: AgentEvent): void {
+    this.#state.apply(event);
+    for (const listener of this.#listeners) void listener(event);
+  }
+}
+
+function isFirstUpdate({
+  assistantMessageEvent: event,
+}: Extract<AgentEvent, { type: "message_update" }>): boolean {
+  return (
+    event.type === "start" ||
+    ("contentIndex" in event && event.contentIndex === 0 && event.type.endsWith("_start"))
+  );
+}

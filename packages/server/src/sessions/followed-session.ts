@@ -1,0 +1,107 @@
+import type { AgentEvent, AgentMessage, Decision, QueueName } from "@gyre/agent";
+import type { UserMessage } from "@gyre/ai";
+import type { Payload } from "@gyre/protocol";
+import { LiveSession, type LiveSessionOptions, type SessionTools } from "./live-session.ts";
+import type { SessionView } from "./session-agent.ts";
+import type { SessionChanges, SessionPrompt, SharedSession } from "./session-host.ts";
+import type { QueueEdit } from "./session-payloads.ts";
+import { SharedEventLog } from "./shared-event-log.ts";
+import { SharedTools } from "./shared-tools.ts";
+
+/** A session whose runs execute here or on another server. */
+export class FollowedSession extends LiveSession {
+  readonly hosted: SharedSession;
+  readonly epoch: string;
+  readonly clientTools: SessionTools;
+  /** The inbox knows: a request may be one that was done before. */
+  readonly pendingIds = undefined;
+  readonly #shared: SharedEventLog;
+
+  private constructor(hosted: SharedSession, options: LiveSessionOptions) {
+    const log = new SharedEventLog(hosted.numbers, options);
+    super(hosted.view, log, options);
+    this.#shared = log;
+    this.hosted = hosted;
+    this.epoch = hosted.numbers.epoch;
+    this.clientTools = new SharedTools();
+    this.follow();
+  }
+
+  static async open(hosted: SharedSession, options: LiveSessionOptions): Promise<FollowedSession> {
+    const session = new FollowedSession(hosted, options);
+    await hosted.follow({
+      onSettings: () => session.publishSettings(),
+      onReset: () => session.#reset(),
+    });
+    return session;
+  }
+
+  get isBusy(): boolean {
+    return this.view.isRunning;
+  }
+
+  protected get view(): SessionView {
+    return this.hosted.view;
+  }
+
+  override synchronize(): Promise<void> {
+    return this.hosted.synchronize();
+  }
+
+  prompt(prompt: SessionPrompt, key: string): Promise<Payload> {
+    return this.hosted.inbox.prompt(prompt, key);
+  }
+
+  continue(key: string): Promise<Payload> {
+    return this.hosted.inbox.continue(key);
+  }
+
+  approve(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload> {
+    return this.hosted.inbox.decide(decisions, key);
+  }
+
+  enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload> {
+    return this.hosted.inbox.enqueue(queue, message, key);
+  }
+
+  editQueue(edit: QueueEdit, key: string): Promise<Payload> {
+    return this.hosted.inbox.editQueue(edit, key);
+  }
+
+  abort(key: string): Promise<Payload> {
+    return this.hosted.inbox.abort(key);
+  }
+
+  update(changes: SessionChanges, key: string): Promise<Payload> {
+    return this.hosted.inbox.update(changes, key);
+  }
+
+  replaceMessages(messages: readonly AgentMessage[], key: string): Promise<Payload> {
+    return this.hosted.inbox.replaceMessages(messages, key);
+  }
+
+  reset(key: string): Promise<Payload> {
+    return this.hosted.inbox.replaceMessages([], key);
+  }
+
+  /** A server that stops ends nothing: the run goes on elsewhere. */
+  protected async end(isAsked: boolean): Promise<void> {
+    if (isAsked) await this.hosted.inbox.abort(`close:${this.log.last}`);
+  }
+
+  /** Where no client has asked for it, clients attach again, elsewhere: the session is not over. */
+  protected override leave(isAsked: boolean): void {
+    if (isAsked) super.leave(isAsked);
+  }
+
+  protected take(event: AgentEvent): void {
+    if (event.type === "agent_end") this.publishRunEnd(event);
+    else this.publishEvent(event, this.hosted.numbers.runAfter);
+  }
+
+  #reset(): void {
+    this.writer.dropPartial();
+    this.forgetKnown();
+    this.publish("snapshot", this.createSnapshot(this.#shared.next));
+  }
+}
