@@ -233,8 +233,10 @@ class McpHub implements Mcp {
         this.#tools = [...this.#tools, ...server.accepted.tools];
       } else {
         const { name } = server.entry;
+        // One that has failed was reported when it did.
+        if (server.connection.state === "down") continue;
         this.#warnOnce(
-          `The MCP server "${name}" was not ready in time: its tools are found by ${TOOL_SEARCH}. ${server.connection.problem ?? ""}`,
+          `The MCP server "${name}" was not ready in time: its tools are found by ${TOOL_SEARCH}.`,
         );
       }
     }
@@ -342,7 +344,7 @@ class McpHub implements Mcp {
     server: Server,
     { mayAsk, signal }: { mayAsk: boolean; signal?: AbortSignal },
   ): Promise<Accepted> {
-    const of = await server.connection.tools();
+    const of = await this.#listTools(server);
     server.problem = undefined;
     try {
       if (server.view?.of !== of) {
@@ -365,6 +367,18 @@ class McpHub implements Mcp {
       server.view = undefined;
       server.accepted = undefined;
       server.problem = errorMessage(error);
+      throw error;
+    }
+  }
+
+  /** What a server wrote to its standard error goes to people: a model might obey it. */
+  async #listTools({ connection }: Server): Promise<readonly ListedTool[]> {
+    try {
+      return await connection.tools();
+    } catch (error) {
+      const { lastWords } = connection;
+      const said = lastWords === "" ? "" : ` It wrote to stderr: ${lastWords}`;
+      if (connection.state === "down") this.#warnOnce(`${errorMessage(error)}${said}`);
       throw error;
     }
   }

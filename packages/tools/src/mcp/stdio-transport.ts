@@ -51,7 +51,7 @@ export class StdioTransport implements Transport {
   #note: RunNote | undefined;
   #exited: Promise<void> = Promise.resolve();
   /** Its output came to an end. */
-  #read: Promise<void> = Promise.resolve();
+  #read: Promise<unknown> = Promise.resolve();
   #ended: string | undefined;
   #ending: Promise<void> | undefined;
   #pieces: Buffer[] = [];
@@ -175,9 +175,10 @@ export class StdioTransport implements Transport {
     child.stdout?.on("error", report);
     child.stderr?.on("error", report);
     child.stdout?.on("data", (bytes: Buffer) => this.#feed(bytes));
-    this.#read = new Promise((read) => {
-      child.stdout?.once("close", read);
-    });
+    const outputs = [child.stdout, child.stderr].filter((stream) => stream !== null);
+    this.#read = Promise.all(
+      outputs.map((stream) => new Promise((read) => stream.once("close", read))),
+    );
     const decoder = new StringDecoder("utf8");
     child.stderr?.on("data", (bytes: Buffer) => this.#program.onStderr(decoder.write(bytes)));
   }
