@@ -89,6 +89,42 @@ function readContent(message: AgentMessage | undefined): unknown {
   return message && "content" in message ? message.content : undefined;
 }
 
+describe("run() of a RemoteAgent", () => {
+  it("iterates over the events of its run, and its text, as that of an agent in process", async () => {
+    const { host, server } = createRemoteWorld({ script: [[say("Green")], [say("Black")]] });
+    const agent = await RemoteAgent.create({ connect: overPair(server) });
+    const run = agent.run("Which tea?");
+    const events: AgentEvent[] = [];
+    for await (const event of run) events.push(structuredClone(event));
+    expect(toComparable(events)).toEqual(toComparable(host.events[0] ?? []));
+    expect((await run.result()).text).toBe("Green");
+    let streamed = "";
+    for await (const text of agent.run("And in winter?").textStream) streamed += text;
+    expect(streamed).toBe("Black");
+    await agent.close();
+    await server.close();
+  });
+
+  it("has nothing of a run that another client started, and fails while that goes on", async () => {
+    const { server } = createRemoteWorld({ script: [[say("Wait"), stall()]] });
+    const agent = await RemoteAgent.create({ connect: overPair(server) });
+    const other = await RemoteAgent.attach({ connect: overPair(server) }, agent.sessionId);
+    const isShown = next(agent, "message_update");
+    const first = agent.prompt("Go");
+    await isShown;
+    const events: AgentEvent[] = [];
+    const read = async (): Promise<void> => {
+      for await (const event of other.run("Me too")) events.push(event);
+    };
+    await expect(read()).rejects.toMatchObject({ code: "session_busy" });
+    expect(events).toEqual([]);
+    await agent.abort();
+    expect((await first).stop).toBe("aborted");
+    await Promise.all([agent.close(), other.close()]);
+    await server.close();
+  });
+});
+
 describe("a RemoteAgent gives the events of the agent in process", () => {
   it.each([
     ["in process", overPair],

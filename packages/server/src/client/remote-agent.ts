@@ -1,14 +1,15 @@
-import type {
-  AgentEnd,
-  AgentListener,
-  AgentMessage,
-  AgentTool,
-  ContinueOptions,
-  PromptOptions,
-  QueuedMessage,
-  QueueMode,
-  QueueName,
-  RunOverrides,
+import {
+  type AgentEnd,
+  type AgentListener,
+  type AgentMessage,
+  AgentRun,
+  type AgentTool,
+  type ContinueOptions,
+  type PromptOptions,
+  type QueuedMessage,
+  type QueueMode,
+  type QueueName,
+  type RunOverrides,
 } from "@gyre/agent";
 import { type ThinkingLevel, isRecord } from "@gyre/ai";
 import {
@@ -172,6 +173,27 @@ export class RemoteAgent {
       else await this.followUp(text, options);
       return undefined;
     }
+  }
+
+  /**
+   * `prompt()` as an iterable: the events of its run, `textStream`, `result()`. Events that a
+   * snapshot stands for after a broken connection are not among them; the end always is.
+   */
+  run(text: string, options: ImageOptions = {}): AgentRun {
+    const run = new AgentRun();
+    let hasStarted = false;
+    const unsubscribe = this.subscribe((event) => {
+      // What comes before is of a run that another client started.
+      hasStarted ||= event.type === "agent_start";
+      if (hasStarted && event.type !== "agent_end") run.push(event);
+    });
+    this.prompt(text, options)
+      .then(
+        (end) => run.push(end),
+        (error: unknown) => run.fail(error),
+      )
+      .finally(unsubscribe);
+    return run;
   }
 
   /** Continues from the transcript as it is, with answers to pending calls first. */

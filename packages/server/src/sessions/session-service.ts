@@ -67,7 +67,10 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
 /** Half of a frame is for messages; the rest of a snapshot is small, except for a partial message. */
 const SNAPSHOT_SHARE = 0.5;
 
-/** Serves sessions on one transport, with a service and a server of its own. */
+/**
+ * Serves sessions on one transport, with a service and a server of its own. For connections that
+ * come and go, give one `SessionService` to one `WireServer`, and each transport to its `serve()`.
+ */
 export function serveSessions(
   transport: Transport,
   host: SessionHost,
