@@ -11,8 +11,9 @@ const FILE = "llms.txt";
  * The text of the file: what the project is, then each section of the guide with its pages.
  *
  * @param {string} root
+ * @param {ReadonlySet<string>} [shipped] pages that stand beside the file, and are linked to there
  */
-export function makeLlms(root) {
+export function makeLlms(root, shipped = new Set()) {
   const addresses = readAddresses(root);
   if (addresses === undefined) throw new Error("There are no addresses.");
   const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -24,7 +25,9 @@ export function makeLlms(root) {
     const links = [...section.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)].map(
       ([, text = "", target = ""]) => {
         const path = posix.normalize(posix.join("docs", target));
-        return `- [${text.replaceAll(/\s+/g, " ")}](${formatAddress(addresses, path)})`;
+        const isShipped = shipped.has(path.replace(/#.*$/, ""));
+        const address = isShipped ? path : formatAddress(addresses, path);
+        return `- [${text.replaceAll(/\s+/g, " ")}](${address})`;
       },
     );
     return `## ${heading}\n\n${links.join("\n")}\n`;

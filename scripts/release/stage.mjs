@@ -9,7 +9,7 @@ const LINK = /\]\(((?!#|[a-z]+:)[^)\s]+)\)/g;
 
 /**
  * Copies a package into a folder as it is published: with the pages of the guide that its README
- * links to, and with links that work where it is installed. Others lead to the repository.
+ * links to, the programs that these link to, and with links that work where it is installed. Others lead to the repository.
  *
  * @param {string} root
  * @param {import("../shared/workspace.mjs").Package} one
@@ -28,11 +28,20 @@ export function stagePackage(root, { room, folder }, into) {
       .map(([, link = ""]) => resolveLink(home, link).path)
       .filter((path) => /^docs\/[\w-]+\.md$/.test(path) && path !== "docs/README.md"),
   );
+  /** Programs that the README or its pages link to. */
+  const programs = new Set(
+    [[text, home], ...[...pages].map((path) => [readFileSync(join(root, path), "utf8"), "docs"])]
+      .flatMap(([page = "", from = ""]) =>
+        [...page.matchAll(LINK)].map(([, link = ""]) => resolveLink(from, link).path),
+      )
+      .filter((path) => /^docs\/programs\/[\w-]+\.\w+$/.test(path)),
+  );
+  const shipped = new Set([...pages, ...programs]);
   /** @param {string} page @param {string} from its folder in the repository @param {string} at its folder in the package */
   const rewrite = (page, from, at) =>
     page.replaceAll(LINK, (_, link) => {
       const { path, anchor } = resolveLink(from, link);
-      if (pages.has(path)) return `](${posix.relative(at, path)}${anchor})`;
+      if (shipped.has(path)) return `](${posix.relative(at, path)}${anchor})`;
       return `](${formatAddress(addresses, path)}${anchor})`;
     });
   writeFileSync(join(into, "README.md"), rewrite(text, home, ""));
@@ -41,7 +50,9 @@ export function stagePackage(root, { room, folder }, into) {
     const page = readFileSync(join(root, path), "utf8");
     writeFileSync(join(into, path), rewrite(page, "docs", "docs"));
   }
-  writeFileSync(join(into, "llms.txt"), makeLlms(root));
+  if (programs.size > 0) mkdirSync(join(into, "docs/programs"));
+  for (const path of programs) cpSync(join(root, path), join(into, path));
+  writeFileSync(join(into, "llms.txt"), makeLlms(root, shipped));
 }
 
 /**

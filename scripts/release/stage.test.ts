@@ -66,6 +66,30 @@ describe.each(listPackages(root))("the pages of $room, where it is installed", (
     }));
 });
 
+it.each([
+  [
+    "agent",
+    "getting-started tools structured-output human-in-the-loop multi-agent streaming-to-a-page testing observability deploying serverless-and-edge troubleshooting from-ai-sdk from-elsewhere limits models context",
+  ],
+  ["ai", "models providers streams testing tools local-models from-ai-sdk"],
+  ["tools", "tools workspace-tools permissions mcp"],
+  ["sessions", "sessions human-in-the-loop"],
+])("%s has the pages of its tasks with it, and llms.txt leads to them", (room, names) =>
+  inTemporaryFolder((folder) => {
+    const one = listPackages(root).find((each) => each.room === room);
+    if (!one) throw new Error(`There is no package ${room}.`);
+    stagePackage(root, one, folder);
+    const llms = readFileSync(join(folder, "llms.txt"), "utf8");
+    const missing = names
+      .split(" ")
+      .map((name) => `docs/${name}.md`)
+      .filter((page) => !existsSync(join(folder, page)) || !llms.includes(`](${page}`));
+    expect(missing).toEqual([]);
+    const local = [...llms.matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path = ""]) => path);
+    expect(local.filter((path) => !existsSync(join(folder, path)))).toEqual([]);
+  }),
+);
+
 it("a link that leads nowhere would be found", () => {
   const page = join(root, "README.md");
   expect(explainLink(page, undefined)).toBeUndefined();
