@@ -38,7 +38,7 @@ const FAULTS: readonly Fault[] = [
     to: "const expired = true;",
     breaks: ["D14"],
     chaos: {
-      ...{ runs: 80, failures: ["crash"], count: 6, leaseMs: 400 },
+      ...{ runs: 80, failures: ["crash"], count: 4, leaseMs: 400 },
       // Each outage is longer than a lease.
       ...{ minAwayMs: 600, maxAwayMs: 2_000 },
     },

@@ -25,10 +25,17 @@ export type DurableErrorCode =
 /** What is wrong, and what to do. */
 export class DurableError extends Error {
   readonly code: DurableErrorCode;
-  constructor(code: DurableErrorCode, message: string, options: ErrorOptions = {}) {
+  /** Of `rate_limited`: when to try again. */
+  readonly retryAfterMs?: number;
+  constructor(
+    code: DurableErrorCode,
+    message: string,
+    options: ErrorOptions & { retryAfterMs?: number } = {},
+  ) {
     super(message, options);
     this.name = "DurableError";
     this.code = code;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
 

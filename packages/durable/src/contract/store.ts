@@ -39,6 +39,8 @@ export interface Store {
   countOpen(): Promise<OpenCount[]>;
   /** The next number of a counter, from 1: no two callers get the same. */
   count(name: string): Promise<number>;
+  /** How long the oldest ready session of a tenant has waited for a worker, in milliseconds. */
+  readReadyMs(tenant: string): Promise<number>;
   /** Sets the limits of a tenant. */
   setTenant(tenant: TenantRow): Promise<void>;
   /**

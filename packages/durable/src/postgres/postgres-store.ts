@@ -33,7 +33,16 @@ import { hasItem, readInbox, readWakes, send } from "./inbox.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
-import { count, countOpen, listRuns, pruneRuns, readRun, retryRun, setTenant } from "./runs.ts";
+import {
+  count,
+  countOpen,
+  listRuns,
+  pruneRuns,
+  readReadyMs,
+  readRun,
+  retryRun,
+  setTenant,
+} from "./runs.ts";
 import { migrate } from "./schema.ts";
 import { PostgresSessions } from "./sessions.ts";
 import { start } from "./start.ts";
@@ -153,6 +162,10 @@ export class PostgresStore implements Store {
 
   count(name: string): Promise<number> {
     return count(this.#database, name);
+  }
+
+  readReadyMs(tenant: string): Promise<number> {
+    return readReadyMs(this.#database, tenant);
   }
 
   setTenant(tenant: TenantRow): Promise<void> {

@@ -40,6 +40,15 @@ export async function count(db: Session, name: string): Promise<number> {
   return Number(row?.value);
 }
 
+export async function readReadyMs(db: Session, tenant: string): Promise<number> {
+  const row = await db.first<{ ms: number | null }>(
+    `select ${NOW} - min(ready_at) as ms from gyre_session
+      where tenant = $1 and status = 'ready' and due is null`,
+    tenant,
+  );
+  return row?.ms ?? 0;
+}
+
 export async function setTenant(
   db: Session,
   { id, maxRunning, maxReady }: TenantRow,

@@ -25,6 +25,8 @@ import type {
 } from "../contract/types.ts";
 
 const DEFAULT_PAGE = 100;
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
 /** Runs that are deleted in one transaction. */
 const PRUNED_AT_ONCE = 1_000;
 
@@ -84,10 +86,7 @@ export class Runs {
           `The session "${session}" has an open run: wait for its end, or leave \`ifIdle\` out.`,
         );
       case "full":
-        throw new DurableError(
-          "rate_limited",
-          `The tenant "${tenant}" has as many runs that wait for a worker as it may: start it again later.`,
-        );
+        throw await this.#explainFull(tenant);
       default:
         return outcome satisfies never;
     }
@@ -96,6 +95,17 @@ export class Runs {
   /** Reads the log of a session. */
   read(session: string): SessionReader {
     return new SessionReader(this.store, session);
+  }
+
+  /** In the time that the oldest run has waited, those before a new one are claimed, more or less. */
+  async #explainFull(tenant: string): Promise<DurableError> {
+    const readyMs = await this.store.readReadyMs(tenant);
+    const retryAfterMs = Math.min(Math.max(readyMs, MIN_RETRY_MS), MAX_RETRY_MS);
+    return new DurableError(
+      "rate_limited",
+      `The tenant "${tenant}" has as many runs that wait for a worker as it may: start it again in ${Math.ceil(retryAfterMs / 1_000)} s.`,
+      { retryAfterMs },
+    );
   }
 
   /** The run of an id. Whether there is one shows when it is used. */

@@ -37,7 +37,7 @@ import { migrate } from "./schema.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { startRun } from "./start.ts";
 import { appendChange, finishClaim } from "./step.ts";
-import { count, setTenant } from "./tenants.ts";
+import { count, readReadyMs, setTenant } from "./tenants.ts";
 import {
   findDead,
   listWorkers,
@@ -136,6 +136,10 @@ export class SqliteStore implements Store {
 
   count(name: string): Promise<number> {
     return this.#connection.write((db) => count(db, name));
+  }
+
+  readReadyMs(tenant: string): Promise<number> {
+    return this.#connection.read((db) => readReadyMs(db, tenant));
   }
 
   setTenant(tenant: TenantRow): Promise<void> {

@@ -10,6 +10,15 @@ export function countSessions(db: Statements, tenant: string, status: "ready" | 
   return row?.n ?? 0;
 }
 
+export function readReadyMs(db: Statements, tenant: string): number {
+  const row = db.first<{ oldest: number | null }>(
+    "select min(ready_at) as oldest from gyre_session where tenant = ? and status = 'ready' and due is null",
+    tenant,
+  );
+  const now = Date.now();
+  return now - (row?.oldest ?? now);
+}
+
 /** How many more each tenant may have running, of those that have a limit. */
 export function readLeft(db: Statements): Map<string, number> {
   const limits = db.all<{ id: string; max_running: number }>(

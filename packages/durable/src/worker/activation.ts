@@ -7,9 +7,11 @@ import { decodeMessage } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
 import type { Outage } from "./outage.ts";
+import { toSummary } from "../runs/summary.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
 import { toStoredEnd, Work } from "./work.ts";
+import type { WorkerOptions } from "./worker.ts";
 
 /** After an error that is not the run's another worker may have more luck. */
 const RETRY_MS = 1_000;
@@ -17,11 +19,19 @@ const RETRY_MS = 1_000;
 /** How an activation ended. `lost`: another worker has the session. */
 export type ActivationOutcome = "parked" | "ended" | "released" | "lost";
 
+/** What the activations of a worker share. */
+export interface ActivationParts {
+  readonly runs: Runs;
+  readonly admit: WorkerOptions["admit"];
+  readonly outage: Outage;
+}
+
 /** One worker's work on a session, from its claim until it is parked. */
 export class Activation {
   readonly claim: Claim;
   readonly #runs: Runs;
   readonly #definition: DurableAgent;
+  readonly #admit: WorkerOptions["admit"];
   readonly #lost = new AbortController();
   readonly #log: RunLog;
   /** The inbox is not looked at while the session is parked: what comes wakes it. */
@@ -33,10 +43,11 @@ export class Activation {
   /** The newest inbox that was read. */
   #inbox: Inbox = { wakes: 0, items: [] };
 
-  constructor(runs: Runs, claim: Claim, definition: DurableAgent, outage: Outage) {
+  constructor({ runs, admit, outage }: ActivationParts, claim: Claim, definition: DurableAgent) {
     this.claim = claim;
     this.#runs = runs;
     this.#definition = definition;
+    this.#admit = admit;
     this.#log = new RunLog(runs.store, claim, this.#lost.signal, outage);
   }
 
@@ -109,6 +120,11 @@ export class Activation {
       const outcome = await this.#log.finish({ seen: this.seen, ...planNext(items) });
       return outcome === "woken" ? this.#giveBack() : "parked";
     }
+    const waitMs = await this.#readWait(row, items);
+    if (waitMs > 0) {
+      await this.#log.finish({ status: "ready", readyInMs: waitMs });
+      return "released";
+    }
     const session = openEntryLog({
       header: {
         type: "session",
@@ -141,6 +157,12 @@ export class Activation {
       const outcome = await this.#park(work, row, end);
       if (outcome) return outcome;
     }
+  }
+
+  /** How long the run has to wait until it is admitted. */
+  async #readWait(row: RunRow, items: readonly InboxItem[]): Promise<number> {
+    const isAborted = items.some(({ kind, run }) => kind === "abort" && run === row.id);
+    return isAborted ? 0 : ((await this.#admit?.(toSummary(row))) ?? 0);
   }
 
   /** The prompt of a run that waited for the one before it. */

@@ -7,7 +7,7 @@ import { callAll, fail, type ScriptStep, stall } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Change, Claim, Fence, Store } from "../contract/store.ts";
 import { DurableError } from "../contract/errors.ts";
-import type { Run, RunEvent, RunResult } from "../contract/types.ts";
+import type { Run, RunEvent, RunResult, RunSummary } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
 import { Runs, toNewRun } from "../runs/runs.ts";
 import { openDriver } from "../sqlite/driver/driver.ts";
@@ -515,6 +515,43 @@ describe("limits and order", () => {
       await runs.limitTenant("small", { maxReady: 0 });
       await expect(runs.start("Go.", { agent: "office", tenant: "small" })).rejects.toMatchObject({
         code: "rate_limited",
+        message: expect.stringContaining("start it again in 1 s"),
+        retryAfterMs: 1_000,
+      });
+    });
+  });
+
+  it("D25 a run that is not admitted waits, and an abort of it does not", async () => {
+    const asked: string[] = [];
+    const admit = ({ id, tenant, turns }: RunSummary): number => {
+      asked.push(`${tenant} ${id} ${turns}`);
+      if (id === "later" && asked.length < 3) return 1;
+      return id === "never" ? 3_600_000 : 0;
+    };
+    const agent = scriptedAgent(["Done."]);
+    await withWorker(newUrl(), { agents: [agent], admit, concurrency: 1 }, async (runs) => {
+      const later = await runs.start("Go.", { agent: "office", tenant: "t", id: "later" });
+      expect((await later.result()).text).toBe("Done.");
+      expect(asked).toEqual(["t later 0", "t later 0", "t later 0"]);
+      const never = await runs.start("Go.", { agent: "office", tenant: "t", id: "never" });
+      await vi.waitFor(async () => {
+        expect(asked).toHaveLength(4);
+        expect((await never.info()).status).toBe("ready");
+      });
+      await never.abort();
+      expect((await never.result()).stop).toBe("aborted");
+      expect(asked).toHaveLength(4);
+    });
+  });
+
+  it("a worker whose process has too much memory claims nothing", async () => {
+    const url = newUrl();
+    const agent = scriptedAgent(["Done."]);
+    await withWorker(url, { agents: [agent], maxRssBytes: 1 }, async (_runs, full) => {
+      await withWorker(url, { agents: [agent] }, async (runs, other) => {
+        const run = await runs.start("Go.", { agent: "office" });
+        expect((await run.result()).text).toBe("Done.");
+        expect([full.stats.claims, other.stats.claims]).toEqual([0, 1]);
       });
     });
   });

@@ -3,9 +3,11 @@ import type { DurableAgent } from "../contract/agent.ts";
 import { DurableError } from "../contract/errors.ts";
 import { formatMetrics, type Metric } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
+import type { RunSummary } from "../contract/types.ts";
 import type { AgentVersion, Claim, LeaseKeeper, Store } from "../contract/store.ts";
-import { Activation, type ActivationOutcome } from "./activation.ts";
+import { Activation, type ActivationOutcome, type ActivationParts } from "./activation.ts";
 import { Outage } from "./outage.ts";
+import { findMaxRss, LoadGauge } from "./load.ts";
 import { RunLog } from "./run-log.ts";
 
 export interface WorkerOptions {
@@ -19,6 +21,16 @@ export interface WorkerOptions {
   leaseMs?: number;
   /** How long a worker keeps its runs whose event loop hangs, as in a long calculation. Default 10,000. */
   stallMs?: number;
+  /** It claims nothing while its event loop comes later than this to what is due, p99. Default 200. */
+  maxLagMs?: number;
+  /** It claims nothing while its process has more memory than this. Default: 80 % of what it may have. */
+  maxRssBytes?: number;
+  /**
+   * Called before a run is worked on, each time that it is claimed: resolves to how many milliseconds
+   * the run has to wait, 0 for none. For budgets of tenants, for example. A run that was aborted is
+   * not asked about.
+   */
+  admit?: (run: RunSummary) => number | Promise<number>;
   /** Workers in a row that may die with a run before it is claimed alone, and then set aside. Default 3. */
   maxDeaths?: number;
   /** Receives errors that no caller waits for. Default: that of the runs. */
@@ -43,6 +55,7 @@ const DEFAULT_LEASE_MS = 2_000;
 const DEFAULT_STALL_MS = 10_000;
 const DEFAULT_DRAIN_MS = 10_000;
 const DEFAULT_MAX_DEATHS = 3;
+const DEFAULT_MAX_LAG_MS = 200;
 /** Sessions that are claimed in one transaction. */
 const CLAIMED_AT_ONCE = 20;
 /** Hints may be lost: ready sessions and inboxes are looked at this often in any case. */
@@ -63,6 +76,8 @@ export class Worker {
   readonly #leaseMs: number;
   readonly #stallMs: number;
   readonly #maxDeaths: number;
+  readonly #load: LoadGauge;
+  readonly #parts: ActivationParts;
   readonly #onError: WorkerOptions["onError"];
   readonly #activations = new Map<string, Activation>();
   /** Versions of runs that an agent does not accept, by the agent's name. */
@@ -99,6 +114,11 @@ export class Worker {
     this.#leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.#stallMs = options.stallMs ?? DEFAULT_STALL_MS;
     this.#maxDeaths = options.maxDeaths ?? DEFAULT_MAX_DEATHS;
+    this.#load = new LoadGauge({
+      maxLagMs: options.maxLagMs ?? DEFAULT_MAX_LAG_MS,
+      maxRssBytes: options.maxRssBytes ?? findMaxRss(),
+    });
+    this.#parts = { runs, admit: options.admit, outage: this.#outage };
     this.#onError = options.onError;
   }
 
@@ -158,6 +178,7 @@ export class Worker {
       if (session === undefined) this.#lookSoon();
       else this.#activations.get(session)?.look();
     });
+    this.#load.start();
     this.#every(beatMs, () => this.#beat());
     this.#every(this.#leaseMs / SWEEPS_IN_A_LEASE, () => this.#sweep());
     this.#every(LOOK_EVERY_MS, () => {
@@ -178,6 +199,7 @@ export class Worker {
     await this.#waitForIdle(drainMs);
     this.#state = "stopped";
     for (const timer of this.#timers) clearInterval(timer);
+    this.#load.stop();
     this.#unlisten();
     this.#stopped.abort();
     for (const activation of this.#activations.values()) activation.lose();
@@ -282,6 +304,7 @@ export class Worker {
       this.#shouldClaim = false;
       const free = this.#countFree();
       if (free < 1) return;
+      if (this.#load.findOverload()) return this.#claimIn(LOOK_EVERY_MS);
       const limit = Math.min(free, CLAIMED_AT_ONCE);
       const {
         claims,
@@ -317,7 +340,7 @@ export class Worker {
       void this.#refuse(claim);
       return;
     }
-    const activation = new Activation(this.#runs, claim, agent, this.#outage);
+    const activation = new Activation(this.#parts, claim, agent);
     if (this.#state !== "working") activation.drain();
     this.#activations.set(session, activation);
     void activation.work().then((outcome) => {
