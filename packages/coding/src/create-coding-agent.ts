@@ -28,8 +28,34 @@ import { modelValue } from "./text/choices.ts";
  */
 export async function createCodingAgent(options: CodingAgentOptions = {}): Promise<CodingAgent> {
   checkNames(options);
-  const { env = process.env, settingsFiles = false, signal } = options;
+  const { signal } = options;
   signal?.throwIfAborted();
+  const setup = await readOptions(options);
+  const { settings, cwd, env, warn } = setup;
+  const choice = options.session ?? (settings.sessions === false ? "none" : "new");
+  const chosen = await chooseSession(choice, cwd, env, warn);
+  const hasSession = chosen.session !== undefined || chosen.newSession !== undefined;
+  try {
+    const harness = await openHarness({
+      ...setup,
+      ...chosen,
+      fileHistory: hasSession && setup.fileHistory,
+    });
+    return new HarnessAgent(harness, {
+      ...(signal && { signal }),
+      closeSession: async () => chosen.session?.close(),
+    });
+  } catch (error) {
+    await chosen.session?.close();
+    throw error;
+  }
+}
+
+/** What an agent is made of, by its options and the files that these allow; all but its session. */
+export async function readOptions(
+  options: CodingAgentOptions,
+): Promise<HarnessOptions & { fileHistory: boolean }> {
+  const { env = process.env, settingsFiles = false } = options;
   const cwd = findFolder(options.cwd);
   const warn = options.onWarning ?? ((text: string) => process.emitWarning(text));
   const home = homedir();
@@ -42,33 +68,19 @@ export async function createCodingAgent(options: CodingAgentOptions = {}): Promi
     trustOnce: options.trust ?? false,
     warn,
   });
-  const { settings } = setup;
-  const choice = options.session ?? (settings.sessions === false ? "none" : "new");
-  const chosen = await chooseSession(choice, cwd, env, warn);
-  const hasSession = chosen.session !== undefined || chosen.newSession !== undefined;
-  try {
-    const harness = await openHarness({
-      ...setup,
-      ...chosen,
-      cwd,
-      env,
-      warn,
-      approvals: toApprovals(options.permissions?.approve),
-      fileHistory: hasSession && (options.fileHistory ?? true),
-      adaptModels: (models) => adaptModels(models, options),
-      ownTools: (options.tools ?? []).filter(isObject),
-      ownPlugins: (options.plugins ?? []).filter(isObject),
-      nameOption: (setting) => `permissions.${setting}`,
-      ...(options.limits && { limits: options.limits }),
-    } satisfies HarnessOptions);
-    return new HarnessAgent(harness, {
-      ...(signal && { signal }),
-      closeSession: async () => chosen.session?.close(),
-    });
-  } catch (error) {
-    await chosen.session?.close();
-    throw error;
-  }
+  return {
+    ...setup,
+    cwd,
+    env,
+    warn,
+    approvals: toApprovals(options.permissions?.approve),
+    fileHistory: options.fileHistory ?? true,
+    adaptModels: (models) => adaptModels(models, options),
+    ownTools: (options.tools ?? []).filter(isObject),
+    ownPlugins: (options.plugins ?? []).filter(isObject),
+    nameOption: (setting) => `permissions.${setting}`,
+    ...(options.limits && { limits: options.limits }),
+  };
 }
 
 const OPTION_NAMES: Readonly<Record<keyof CodingAgentOptions, true>> = {
@@ -114,7 +126,7 @@ const MISPLACED: Readonly<Record<string, string>> = {
 };
 
 /** Throws on an option that there is not: one with a slip of the pen would do nothing. */
-function checkNames(options: CodingAgentOptions): void {
+export function checkNames(options: CodingAgentOptions): void {
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(OPTION_NAMES, name)) continue;
     const instead = MISPLACED[name];

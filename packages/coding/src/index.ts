@@ -7,6 +7,13 @@ export type {
 } from "./coding-agent.ts";
 export { CodingAgentError, type CodingAgentErrorCode } from "./core/errors.ts";
 export { createCodingAgent } from "./create-coding-agent.ts";
+export {
+  CODING_AGENT,
+  type CodingRun,
+  defineCodingAgent,
+  type DurableCodingAgent,
+  type DurableCodingAgentOptions,
+} from "./define-coding-agent.ts";
 export type { DeniedCall } from "./harness/denied-call.ts";
 export type { FileChange, FileState, LeftOut } from "./file-history/line.ts";
 export type { Skill } from "./guidance/skills.ts";

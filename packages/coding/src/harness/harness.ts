@@ -5,6 +5,7 @@ import {
   type AgentEvent,
   type AgentLoopConfig,
   type AgentMessage,
+  type AgentOptions,
   type AgentRun,
   type ContextConfig,
   type ContinueOptions,
@@ -96,6 +97,20 @@ export type { Outcome, PromptRequest } from "../conversation/types.ts";
  * otherwise: the requests of a session that is resumed begin as its last request did.
  */
 export async function openHarness(options: HarnessOptions): Promise<AgentHarness> {
+  const prepared = await prepareHarness(options);
+  return prepared.open((own) => new AbortableAgent(own));
+}
+
+/** A harness without its agent: all that takes time is done. */
+export interface PreparedHarness {
+  /** To be called once. `createAgent` gets the options of the agent. */
+  open(createAgent: (options: AgentOptions) => AbortableAgent): AgentHarness;
+  /** Where it is not opened. */
+  close(): Promise<void>;
+}
+
+/** The same, for callers that make the agent themselves. */
+export async function prepareHarness(options: HarnessOptions): Promise<PreparedHarness> {
   const stored = await options.session?.context();
   warnOfLostCalls(stored?.messages ?? [], options.warn);
   const isOwn = isOwnFile(options, stored);
@@ -104,7 +119,7 @@ export async function openHarness(options: HarnessOptions): Promise<AgentHarness
   const hidesAddresses = options.ceilings !== undefined;
   const models = await findModels(options, { ...options, settings, hidesAddresses });
   const denied: DeniedCall[] = [];
-  const log = new SessionLog(options.session, stored);
+  const log = new SessionLog(options.session, stored, options.isJournaled);
   const parts: Parts = {
     options,
     settings,
@@ -139,15 +154,28 @@ export async function openHarness(options: HarnessOptions): Promise<AgentHarness
     if (options.session && toolset.registry.has("notes")) {
       toolset.notes.restore(await notesIn(options.session));
     }
-    return new AgentHarness(parts, tools, guards, log, { fileHistory: recorder, watch });
+    return {
+      open: (createAgent) =>
+        new AgentHarness(parts, tools, guards, log, { fileHistory: recorder, watch }, createAgent),
+      async close() {
+        await recorder?.close();
+        await toolset.close();
+        watch.close();
+      },
+    };
   } catch (error) {
     await toolset.close();
     throw error;
   }
 }
 
-function isOwnFile({ env, session }: HarnessOptions, stored: SessionContext | undefined): boolean {
-  return !session || !stored || isOwnSession(env, session.header, stored.settings);
+function isOwnFile(
+  { env, session, isJournaled }: HarnessOptions,
+  stored: SessionContext | undefined,
+): boolean {
+  // What writes to the store of a worker decides what that runs anyway.
+  if (isJournaled || !session || !stored) return true;
+  return isOwnSession(env, session.header, stored.settings);
 }
 
 /**
@@ -284,6 +312,7 @@ export class AgentHarness implements Harness {
     guards: readonly Middleware[],
     log: SessionLog,
     { fileHistory, watch }: Recorders,
+    createAgent: (options: AgentOptions) => AbortableAgent,
   ) {
     const { options, settings, models, model, context, guidance, results } = parts;
     this.toolset = toolset;
@@ -314,7 +343,7 @@ export class AgentHarness implements Harness {
     toolset.notes.onChange(async (text) => {
       if (log.session) await saveNotes(log.session, text);
     });
-    this.agent = new AbortableAgent({
+    this.agent = createAgent({
       protocol: models.client,
       convertToLlm: toLlmMessages,
       fallbackModels: models.fallbacks,

@@ -13,6 +13,7 @@ export class SessionLog {
   #session: Session | undefined;
   #journal: Journal | undefined;
   #saved: SessionSettings = {};
+  readonly #isJournaled: boolean;
   /** Why the session could not be written to. */
   error: string | undefined;
   /** Writes that calls begin: the last of the agent's. */
@@ -21,7 +22,13 @@ export class SessionLog {
     tool: (call, next) => this.#journal?.middleware.tool?.(call, next) ?? next(),
   };
 
-  constructor(session: Session | undefined, context: SessionContext | undefined) {
+  /** `isJournaled`: another writes what the agent does, and this the rest. */
+  constructor(
+    session: Session | undefined,
+    context: SessionContext | undefined,
+    isJournaled = false,
+  ) {
+    this.#isJournaled = isJournaled;
     this.use(session, context);
   }
 
@@ -34,7 +41,7 @@ export class SessionLog {
     if (!session) return;
     this.#session = session;
     if (context) this.#saved = context.settings;
-    this.#journal = createJournal(session, context);
+    if (!this.#isJournaled) this.#journal = createJournal(session, context);
   }
 
   onQueueChange(change: QueueChange): void {

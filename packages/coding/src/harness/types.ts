@@ -39,6 +39,11 @@ export interface HarnessOptions {
   session?: Session;
   /** Makes one when there is something to write down; the harness closes it. */
   newSession?: () => Promise<Session | undefined>;
+  /**
+   * A worker writes what the agent does to the session, and the session is its own: the harness
+   * writes settings, notes and payments alone.
+   */
+  isJournaled?: boolean;
   /** Settings that were asked for just now: they go before those that the session had. */
   explicit?: ReadonlySet<keyof Settings>;
   /** The session keeps what it was given, its mode too, whatever `explicit` says. */

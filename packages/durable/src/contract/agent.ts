@@ -1,5 +1,5 @@
-import type { AgentOptions } from "@gyre/agent";
-import type { SessionSettings } from "@gyre/sessions";
+import type { Agent, AgentOptions } from "@gyre/agent";
+import type { Session, SessionSettings } from "@gyre/sessions";
 import { DurableError } from "./errors.ts";
 
 /** A run that a worker is about to work on. */
@@ -12,6 +12,11 @@ export interface OpenRun {
   readonly meta: Readonly<Record<string, string>>;
   /** System prompt and tools as the run began: requests stay the same. */
   readonly settings: SessionSettings;
+  /**
+   * The session itself, for entries of one's own: they are stored with the next step. What the
+   * agent does is written by the worker. Its header has the folder of a session that a program made.
+   */
+  readonly transcript: Session;
   /** Fires when the claim is lost, and when the worker stops. */
   readonly signal: AbortSignal;
 }
@@ -31,6 +36,14 @@ export type DurableAgentOptions = Omit<
   | "sessionId"
 >;
 
+/**
+ * Makes the agent of an activation, for a program that has a class of its own. `complete` adds what
+ * is the worker's to the options.
+ */
+export type CreateDurableAgent = (
+  complete: (options: DurableAgentOptions) => AgentOptions,
+) => Agent;
+
 /** An agent that workers can open for any run of its name. */
 export interface DurableAgent {
   readonly name: string;
@@ -38,7 +51,9 @@ export interface DurableAgent {
   /** Which versions' runs it goes on with. Default: all; a tool that is gone answers "not found". */
   accepts?(version: string): boolean;
   /** Called for each activation: model, instructions, tools, middleware. The transcript is added to it. */
-  open(run: OpenRun): DurableAgentOptions | Promise<DurableAgentOptions>;
+  open(
+    run: OpenRun,
+  ): DurableAgentOptions | CreateDurableAgent | Promise<DurableAgentOptions | CreateDurableAgent>;
   /** Called when the activation is over. */
   close?(run: OpenRun): void | Promise<void>;
 }

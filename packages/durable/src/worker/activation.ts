@@ -1,10 +1,11 @@
 import type { AgentEndEvent } from "@gyre/agent";
 import { SinkError } from "@gyre/agent";
 import { errorMessage } from "@gyre/ai";
-import { openEntryLog, type Session, SESSION_VERSION } from "@gyre/sessions";
+import { openEntryLog, type Session } from "@gyre/sessions";
 import type { DurableAgent, OpenRun } from "../contract/agent.ts";
 import { decodeMessage } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
+import { toHeader } from "../sessions/store-sessions.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
 import type { Outage } from "./outage.ts";
 import { toSummary } from "../runs/summary.ts";
@@ -126,13 +127,7 @@ export class Activation {
       return "released";
     }
     const session = openEntryLog({
-      header: {
-        type: "session",
-        version: SESSION_VERSION,
-        id: claim.session,
-        createdAt: 0,
-        cwd: "",
-      },
+      header: toHeader(claim.session, claim.header),
       entries: infos,
       log: this.#log,
     });
@@ -184,6 +179,7 @@ export class Activation {
       ...{ id: row.id, session: claim.session, tenant: claim.tenant, activation: claim.token },
       meta: row.meta === undefined ? {} : JSON.parse(row.meta),
       settings: context.settings,
+      transcript: session,
       signal: this.#lost.signal,
     };
     try {

@@ -3,6 +3,7 @@ import {
   type AgentEndEvent,
   type AgentEvent,
   type AgentMessage,
+  type AgentOptions,
   type AgentToolResult,
   ANSWER_TOOL,
   type ContinueOptions,
@@ -28,7 +29,7 @@ import {
   type SessionContext,
   type SessionSettings,
 } from "@gyre/sessions";
-import type { DurableAgentOptions } from "../contract/agent.ts";
+import type { CreateDurableAgent, DurableAgentOptions } from "../contract/agent.ts";
 import { isLive } from "../runs/live.ts";
 import type { StoredEnd } from "../runs/read-log.ts";
 import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
@@ -48,7 +49,7 @@ interface WorkParts {
   row: RunRow;
   session: Session;
   context: SessionContext;
-  options: DurableAgentOptions;
+  options: DurableAgentOptions | CreateDurableAgent;
   log: RunLog;
   close: () => Promise<void>;
   isDraining: () => boolean;
@@ -64,7 +65,7 @@ export class Work {
   needsReopening = false;
   readonly #parts: WorkParts;
   readonly #journal: Journal;
-  readonly #limits: Limits;
+  #limits: Limits = {};
   readonly #output: AnySchema | undefined;
   /** Items whose last message is on its way into the transcript. */
   readonly #deliveries = new WeakMap<AgentMessage, number>();
@@ -78,7 +79,9 @@ export class Work {
   #abortion: { reason?: string } | undefined;
   #isEnded = false;
   /** A limit was used up when the activation began. */
-  readonly #isLastTurn: boolean;
+  #isLastTurn = false;
+  /** The system prompt that the settings of the session are to have. */
+  #savedPrompt: string | undefined;
   #turns: number;
   #usage: Usage;
   #activeMs: number;
@@ -86,15 +89,30 @@ export class Work {
   #startedAt = performance.now();
 
   constructor(parts: WorkParts) {
-    const { row, session, context, options, log, claim } = parts;
+    const { row, session, context, options } = parts;
     this.#parts = parts;
     this.close = parts.close;
     this.#journal = createJournal(session, context);
     this.#turns = row.turns;
     this.#usage = JSON.parse(row.usage);
     this.#activeMs = row.activeMs;
-    this.#limits = { ...options.limits, ...(row.limits !== undefined && JSON.parse(row.limits)) };
     this.#output = row.output === undefined ? undefined : JSON.parse(row.output);
+    const complete = (own: DurableAgentOptions): AgentOptions => this.#complete(own);
+    this.agent = typeof options === "function" ? options(complete) : new Agent(complete(options));
+    if (this.#savedPrompt !== undefined) {
+      void this.#saveSettings(context.settings, this.#savedPrompt);
+    }
+  }
+
+  /** Adds what is the worker's. */
+  #complete(options: DurableAgentOptions): AgentOptions {
+    const { row, context, log, claim, isDraining } = this.#parts;
+    const { maxIterations } = options;
+    this.#limits = {
+      ...(maxIterations !== undefined && { maxIterations }),
+      ...options.limits,
+      ...(row.limits !== undefined && JSON.parse(row.limits)),
+    };
     this.#isLastTurn = !this.#readLeft();
     const isFirst = row.activations <= 1;
     const { systemPrompt } = context.settings;
@@ -108,7 +126,8 @@ export class Work {
         return capResult(tool.name, await next());
       },
     };
-    this.agent = new Agent({
+    this.#savedPrompt = isFirst && !options.handoffs ? (prompt ?? "") : undefined;
+    return {
       ...rest,
       ...(prompt !== undefined && { instructions: prompt }),
       messages: context.messages,
@@ -127,9 +146,8 @@ export class Work {
       middleware: [...middleware, this.#journal.middleware, beforeEffects],
       sinkTimeoutMs: SINK_TIMEOUT_MS,
       shouldStopAfterTurn: async (turn) =>
-        parts.isDraining() || ((await shouldStopAfterTurn?.(turn)) ?? false),
-    });
-    if (isFirst && !options.handoffs) void this.#saveSettings(context.settings, prompt);
+        isDraining() || ((await shouldStopAfterTurn?.(turn)) ?? false),
+    };
   }
 
   /** Takes what was sent. */
@@ -282,7 +300,7 @@ export class Work {
   /** What is left of the limits of the whole run; nothing where one is used up. */
   #readLeft(): Limits | undefined {
     const limits = this.#limits;
-    const { maxTurns = limits.maxIterations ?? this.#parts.options.maxIterations } = limits;
+    const { maxTurns = limits.maxIterations } = limits;
     const left: Limits = { ...limits, maxTurns: (maxTurns ?? DEFAULT_MAX_TURNS) - this.#turns };
     delete left.maxIterations;
     const { maxDurationMs, maxCostUsd, maxTotalTokens } = limits;
@@ -363,7 +381,7 @@ export class Work {
     return last.stopReason !== "pause" && listCalls(last).length === 0;
   }
 
-  async #saveSettings(before: SessionSettings, systemPrompt = ""): Promise<void> {
+  async #saveSettings(before: SessionSettings, systemPrompt: string): Promise<void> {
     const tools = this.agent.state.tools.map(({ name }) => name);
     const isSame =
       before.systemPrompt === systemPrompt &&

@@ -1,0 +1,123 @@
+import type { Agent, AgentOptions } from "@gyre/agent";
+import { errorMessage } from "@gyre/ai";
+import type { Session, SessionSettings } from "@gyre/sessions";
+import { version as ownVersion } from "./core/version.ts";
+import { checkNames, readOptions } from "./create-coding-agent.ts";
+import { AbortableAgent } from "./extensions/abortable-agent.ts";
+import { type AgentHarness, type PreparedHarness, prepareHarness } from "./harness/harness.ts";
+import type { CodingAgentOptions } from "./options.ts";
+
+/** What workers call the coding agent. */
+export const CODING_AGENT = "coding";
+
+/** A run that a worker is about to work on: `OpenRun` of `@gyre/durable`. */
+export interface CodingRun {
+  readonly id: string;
+  readonly session: string;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly settings: SessionSettings;
+  readonly transcript: Session;
+  readonly signal: AbortSignal;
+}
+
+/** Options of an agent that are its worker's. */
+const OF_WORKER = [
+  "messages",
+  "pending",
+  "queued",
+  "compaction",
+  "interrupted",
+  "sink",
+  "sinkTimeoutMs",
+  "unfinished",
+  "onQueueChange",
+  "sessionId",
+] as const;
+type OwnOptions = Omit<AgentOptions, (typeof OF_WORKER)[number]>;
+
+/** The coding agent as a worker of `@gyre/durable` opens it. */
+export interface DurableCodingAgent {
+  readonly name: string;
+  readonly version: string;
+  open(run: CodingRun): Promise<(complete: (own: OwnOptions) => AgentOptions) => Agent>;
+  close(run: CodingRun): Promise<void>;
+}
+
+/** Options of the coding agent of a worker. */
+export interface DurableCodingAgentOptions extends Omit<
+  CodingAgentOptions,
+  "cwd" | "session" | "signal"
+> {
+  /** What runs call it. Default "coding". */
+  name?: string;
+  /** Default: that of this package. */
+  version?: string;
+  /**
+   * The folder that a run works in. Default: that of its session; of a session without one, that
+   * of the process.
+   */
+  cwd?: string | ((run: CodingRun) => string);
+}
+
+/**
+ * The coding agent for a worker: runs of this name work in a folder with tools, permissions and all
+ * else that `createCodingAgent` has, and go on after their worker has died. A call that needs an
+ * approval waits for `run.decide()`, by default. Files and processes do not move: bind sessions to
+ * the pool of the machine that has the folder. Hooks for prompts and for the end of a run are not
+ * called. Throws `CodingAgentError`.
+ */
+export function defineCodingAgent(options: DurableCodingAgentOptions = {}): DurableCodingAgent {
+  const { name = CODING_AGENT, version = ownVersion(), cwd, ...rest } = options;
+  const { permissions, ...given } = rest;
+  const own: CodingAgentOptions = { ...given, permissions: { approve: "suspend", ...permissions } };
+  checkNames(own);
+  const opened = new Map<CodingRun, AgentHarness | PreparedHarness>();
+  return {
+    name,
+    version,
+    async open(run) {
+      const setup = await readOptions({ ...own, cwd: chooseFolder(cwd, run) });
+      const session = run.transcript;
+      const prepared = await prepareHarness({ ...setup, session, isJournaled: true });
+      opened.set(run, prepared);
+      return (complete) => {
+        const harness = prepared.open(
+          (options) => new AbortableAgent(addWorker(options, complete)),
+        );
+        opened.set(run, harness);
+        // What it is set to is stored with the first step, which fails where this does.
+        harness.start().catch((error: unknown) => setup.warn(errorMessage(error)));
+        return harness.agent;
+      };
+    },
+    async close(run) {
+      const harness = opened.get(run);
+      opened.delete(run);
+      await harness?.close();
+    },
+  };
+}
+
+function chooseFolder(cwd: DurableCodingAgentOptions["cwd"], run: CodingRun): string {
+  if (typeof cwd === "function") return cwd(run);
+  const { header } = run.transcript;
+  return cwd ?? (header.cwd === "" ? process.cwd() : header.cwd);
+}
+
+/** The options of the agent, with those of the worker. The harness sees what the worker has stored. */
+function addWorker(
+  options: AgentOptions,
+  complete: (own: OwnOptions) => AgentOptions,
+): AgentOptions {
+  const { sink } = options;
+  const own = { ...options };
+  for (const name of OF_WORKER) delete own[name];
+  const completed = complete(own);
+  return {
+    ...completed,
+    sink(event) {
+      const stored = completed.sink?.(event);
+      return stored instanceof Promise ? stored.then(() => sink?.(event)) : sink?.(event);
+    },
+  };
+}
