@@ -114,6 +114,8 @@ describe("findModel", () => {
     ["claude opsu", ["anthropic/claude-opus-4-5"]],
     ["gpt-5-minni", ["openai/gpt-5-mini"]],
     ["anthropic/opis", ["anthropic/claude-opus-4-5"]],
+    ["anthropc/claude-opus-4-5", ["anthropic/claude-opus-4-5"]],
+    ["antropic/claude-opsu-4-5", ["anthropic/claude-opus-4-5"]],
   ])("suggests what may be meant by %s", (query, suggestions) => {
     const error = caught(() => found(query));
     expect(error).toBeInstanceOf(ModelNotFoundError);

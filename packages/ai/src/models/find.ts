@@ -209,8 +209,8 @@ function find(query: string, entries: readonly Entry[]): Model {
   const suggestions =
     here.length > 0
       ? [...suggest(rest, here), ...exactly(wanted, entries).map(({ model }) => fullId(model))]
-      : suggest(wanted, entries);
-  throw new ModelNotFoundError(query, suggestions);
+      : [...suggestAtNear(wanted, entries), ...suggest(wanted, entries)];
+  throw new ModelNotFoundError(query, [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS));
 }
 
 /** A part of a name that means no model of a certain number. */
@@ -305,6 +305,19 @@ function suggest(wanted: string, entries: readonly Entry[]): string[] {
   // Several that a corrected word fits are no better than those that are near as they are.
   const suggestions = fits.length === 1 ? [...fits, ...near] : [...near, ...fits];
   return [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS);
+}
+
+/** Models of the service whose name is misspelled: "anthropc/sonnet". */
+function suggestAtNear(wanted: string, entries: readonly Entry[]): string[] {
+  const [, service = "", id = ""] = /^([\w-]+)\/(.+)$/.exec(wanted) ?? [];
+  const [near] = nearNames(
+    service,
+    entries.map(({ model }) => model.provider),
+  );
+  if (near === undefined || id === "") return [];
+  const here = entries.filter(({ model }) => model.provider === near);
+  const fits = exactly(id, here).map(({ model }) => fullId(model));
+  return fits.length > 0 ? fits : suggest(id, here);
 }
 
 /** "nope" is in "in.openai", but at the beginning of no word: that is chance. */
