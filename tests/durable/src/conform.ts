@@ -4,11 +4,14 @@ import { fileURLToPath } from "node:url";
 import { type BackendName, openBackend } from "./backend.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../../", import.meta.url));
-/** The tests of the promises, and the name that each gives to its stores. */
-const SUITES = ["everywhere", "parking", "promises", "attacks"] as const;
-const FILES = ["everywhere", "parking", "promises", "under-attack"].map(
-  (name) => `packages/durable/src/worker/${name}.test.ts`,
-);
+/** The names that the tests of the promises give to their stores. */
+const SUITES = ["everywhere", "parking", "promises", "attacks", "backends"] as const;
+/** The tests of the promises, which run on any store. */
+export const CONFORM_FILES: readonly string[] = [
+  ...["backends", "everywhere", "parking", "promises", "under-attack"].map(
+    (name) => `packages/durable/src/worker/${name}.test.ts`,
+  ),
+];
 /** More stores than any of them opens. */
 const STORES = 200;
 
@@ -24,7 +27,7 @@ export async function conform(name: BackendName): Promise<boolean> {
       await backend.server.run(schemas.join(";"));
       env["GYRE_DURABLE_URL"] = backend.server.url();
     }
-    const args = ["node_modules/vitest/vitest.mjs", "run", ...FILES];
+    const args = ["node_modules/vitest/vitest.mjs", "run", ...CONFORM_FILES];
     const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" });
     const [code] = await once(child, "exit");
     console.log(`conform: ${name}: ${code === 0 ? "ok" : "FAILED"}`);

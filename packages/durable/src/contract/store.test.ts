@@ -317,7 +317,7 @@ describe("both stores", { tags: "postgres" }, () => {
   });
 
   it(
-    "give the same answers to the same random calls, and store the same",
+    "D30 give the same answers to the same random calls, and store the same",
     { tags: ["long"] },
     async () => {
       const seed = pickSeed();

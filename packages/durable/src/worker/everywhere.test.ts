@@ -3,7 +3,7 @@ import { type Message, validateTranscript } from "@gyre/ai";
 import { callAll, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { defineAgent } from "../contract/agent.ts";
-import type { Run } from "../contract/types.ts";
+import type { Run, RunEvent } from "../contract/types.ts";
 import type { Store } from "../contract/store.ts";
 import { openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
@@ -122,9 +122,12 @@ function startWorker(store: Store, outside: Outside): Worker {
 const withoutTime = (message: Message): unknown => ({ ...message, timestamp: 0 });
 
 /** Drives a run as a person does, whatever becomes of its workers. */
-async function drive(run: Run): Promise<void> {
+async function drive(run: Run): Promise<RunEvent[]> {
+  const seen: RunEvent[] = [];
   let isSteered = false;
-  for await (const { event } of run.watch({ deltas: false })) {
+  for await (const each of run.watch({ deltas: false })) {
+    seen.push(each);
+    const { event } = each;
     if (event.type === "tool_execution_end" && !isSteered) {
       isSteered = true;
       await run.followUp("Then rest.", { key: "rest" });
@@ -136,6 +139,7 @@ async function drive(run: Run): Promise<void> {
         await run.decide(Object.fromEntries(decisions), { key: "approved" });
     }
   }
+  return seen;
 }
 
 interface Story {
@@ -145,6 +149,9 @@ interface Story {
   rows: { id: number; type: string; data: string }[];
   activations: number;
   stop: string | undefined;
+  /** What a watcher has seen while the run went on, and what the log says afterwards. */
+  seen: RunEvent[];
+  stored: RunEvent[];
 }
 
 async function live(dies?: { at: number; when: "before" | "after" }): Promise<Story> {
@@ -164,7 +171,9 @@ async function live(dies?: { at: number; when: "before" | "after" }): Promise<St
     // As a sweep does with one whose process is gone.
     await store.unregister(first.id);
   }
-  await driven;
+  const seen = await driven;
+  const stored: RunEvent[] = [];
+  for await (const event of run.watch({ deltas: false })) stored.push(event);
   const { stop, activations } = await run.info();
   const messages = await run.messages();
   const rows = await store.readEntriesAfter("r", 0, 1_000);
@@ -172,7 +181,7 @@ async function live(dies?: { at: number; when: "before" | "after" }): Promise<St
   // Nothing answers it any more.
   if (dies) void first.stop({ drainMs: 0 });
   await store.close();
-  return { outside, messages, commits: mortal.commits, rows, activations, stop };
+  return { outside, messages, commits: mortal.commits, rows, activations, stop, seen, stored };
 }
 
 describe("a worker that dies before and after each of its commits", async () => {
@@ -189,9 +198,11 @@ describe("a worker that dies before and after each of its commits", async () => 
     );
   });
 
-  it.each(worlds)("%s commit %i", async (when, at) => {
+  it.each(worlds)("D1, D3, D4, D5, D6, D7, D9, D10, D11 %s commit %i", async (when, at) => {
     const story = await live({ when, at });
     expect(story.stop).toBe("done");
+    // D1: what was seen is stored.
+    expect(story.seen).toEqual(story.stored);
     // D3: numbers without gap or repeat.
     expect(story.rows.map(({ id }) => id)).toEqual(story.rows.map((_, index) => index + 1));
     // D4: every call has one result in its place.
