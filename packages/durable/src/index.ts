@@ -1,7 +1,8 @@
 export * from "./contract/agent.ts";
+export type * from "./contract/bus.ts";
 export * from "./contract/engine.ts";
 export * from "./contract/errors.ts";
-export type { LiveHub } from "./runs/live.ts";
+export type { LiveEvent, LiveHub } from "./live/hub.ts";
 export type { LogHub } from "./runs/log-hub.ts";
 export { encodeMessages, MAX_ENTRY_BYTES } from "./contract/messages.ts";
 export { openRuns, openStore } from "./runs/open.ts";

@@ -15,6 +15,11 @@ export function encodeMessages(input: PromptInput): string[] {
   });
 }
 
+/** The message of an entry. One of a result is a reference, and has none. */
+export function findMessage(data: string): AgentMessage | undefined {
+  return JSON.parse(data).message;
+}
+
 /** The message of an entry that `encodeMessages` made. */
 export function decodeMessage(data: string): AgentMessage {
   return JSON.parse(data).message;

@@ -1,4 +1,5 @@
 import type { EntryInfo, EntryRow } from "@gyre/sessions";
+import type { Bus } from "./bus.ts";
 import type { StoreCheck } from "./types.ts";
 
 /**
@@ -111,6 +112,9 @@ export interface Store {
    * lost, and come without a reason; callers look again now and then.
    */
   listen(interest: Interest, listener: (hint: Hint) => void): () => void;
+
+  /** Carries live events between processes. */
+  readonly bus: Bus;
 
   /** Releases connections and files. Later calls reject with code `closed`. */
   close(): Promise<void>;

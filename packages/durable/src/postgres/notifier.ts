@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { toRecord } from "@gyre/ai";
 import type * as Pg from "pg";
 import type { Hint, Interest } from "../contract/store.ts";
 import { clientConfig, type Database } from "./database.ts";
@@ -6,9 +7,11 @@ import { clientConfig, type Database } from "./database.ts";
 /** A process sends at most one notification in this time: each takes a lock of the whole server. */
 const MIN_GAP_MS = 20;
 /** Postgres takes payloads below 8,000 bytes. */
-const MAX_PAYLOAD_BYTES = 7_900;
+export const MAX_PAYLOAD_BYTES = 7_900;
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
+
+type MessageListener = (message: Readonly<Record<string, unknown>>) => void;
 
 interface NotifierOptions {
   readonly pg: typeof Pg;
@@ -27,11 +30,18 @@ interface NotifierOptions {
 export class Notifier {
   readonly #options: NotifierOptions;
   readonly #channel: string;
+  /** Has what processes that follow runs want, and only they listen to it. */
+  readonly liveChannel: string;
   readonly #listeners: Record<Interest, Set<(hint: Hint) => void>> = {
     work: new Set(),
     log: new Set(),
   };
+  /** Marks what this process posts. */
+  readonly #id = randomUUID();
   readonly #probes = new Map<string, () => void>();
+  readonly #messageListeners = new Set<MessageListener>();
+  readonly #liveListeners = new Set<(payload: string) => void>();
+  readonly #connectListeners = new Set<() => void>();
   readonly #changed: Record<Interest, Set<string>> = { work: new Set(), log: new Set() };
   #client: Pg.Client | undefined;
   #isConnecting = false;
@@ -39,6 +49,8 @@ export class Notifier {
   #timer: NodeJS.Timeout | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
   #sentAt = 0;
+  /** A connection runs one statement at a time. */
+  #sending: Promise<void> = Promise.resolve();
   /** Notifications that were sent, for measurements. */
   sent = 0;
 
@@ -46,12 +58,43 @@ export class Notifier {
     this.#options = options;
     const hash = createHash("sha256").update(options.schema).digest("hex").slice(0, 16);
     this.#channel = `gyre_${hash}`;
+    this.liveChannel = `gyre_live_${hash}`;
   }
 
   listen(interest: Interest, listener: (hint: Hint) => void): () => void {
     this.#listeners[interest].add(listener);
     void this.#connect();
     return () => this.#listeners[interest].delete(listener);
+  }
+
+  /** Calls the listener with what other processes `post`. */
+  listenToMessages(listener: MessageListener): () => void {
+    this.#messageListeners.add(listener);
+    void this.#connect();
+    return () => this.#messageListeners.delete(listener);
+  }
+
+  /** Calls the listener with what arrives on the channel of live events. */
+  listenToLive(listener: (payload: string) => void): () => void {
+    this.#liveListeners.add(listener);
+    if (this.#liveListeners.size === 1) void this.#query(`listen ${this.liveChannel}`);
+    void this.#connect();
+    return () => {
+      this.#liveListeners.delete(listener);
+      if (this.#liveListeners.size === 0) void this.#query(`unlisten ${this.liveChannel}`);
+    };
+  }
+
+  /** Calls the listener whenever a connection begins to listen, and soon where one does already. */
+  onConnect(listener: () => void): () => void {
+    this.#connectListeners.add(listener);
+    if (this.#client) void this.#sending.then(listener);
+    return () => this.#connectListeners.delete(listener);
+  }
+
+  /** Sends a message to other processes; it may be lost. Larger than a payload it is not sent. */
+  async post(message: object): Promise<void> {
+    await this.#notify(JSON.stringify({ by: this.#id, ...message }));
   }
 
   /** Reports a change to listeners here at once, and to other processes soon. */
@@ -93,6 +136,7 @@ export class Notifier {
     clearTimeout(this.#timer);
     clearTimeout(this.#reconnectTimer);
     if (this.#changed.work.size > 0) await this.#send();
+    await this.#sending;
     await this.#client?.end().catch(() => {});
     this.#client = undefined;
   }
@@ -108,20 +152,33 @@ export class Notifier {
     const payload = formatPayload([...work], [...log]);
     work.clear();
     log.clear();
+    await this.#notify(payload);
+  }
+
+  async #notify(payload: string): Promise<void> {
     this.sent++;
+    const text = "select pg_notify($1, $2)";
+    const values = [this.#channel, payload];
     try {
-      // On the connection that listens, which recognizes its own.
-      if (this.#client) {
-        await this.#client.query({
-          text: "select pg_notify($1, $2)",
-          values: [this.#channel, payload],
-        });
-      } else {
-        await this.#options.database.run("select pg_notify($1, $2)", this.#channel, payload);
-      }
+      if (this.#client) await this.#query(text, values);
+      else await this.#options.database.run(text, ...values);
     } catch {
       // A hint that is lost costs the others a moment.
     }
+  }
+
+  /** Runs a statement on the connection that listens, after those before it. */
+  #query(text: string, values: readonly unknown[] = []): Promise<void> {
+    const client = this.#client;
+    if (!client) return Promise.resolve();
+    this.#sending = this.#sending.then(async () => {
+      try {
+        await client.query({ text, values });
+      } catch {
+        // The connection is broken: another one takes its place.
+      }
+    });
+    return this.#sending;
   }
 
   async #connect(pause: number = MIN_PAUSE_MS): Promise<void> {
@@ -142,10 +199,15 @@ export class Notifier {
     };
     client.on("error", retry);
     client.on("end", retry);
-    client.on("notification", ({ payload = "" }) => this.#receive(payload, client));
+    client.on("notification", ({ channel, payload = "" }) => {
+      if (client !== this.#client) return;
+      if (channel !== this.liveChannel) this.#receive(payload);
+      else for (const listener of [...this.#liveListeners]) listener(payload);
+    });
     try {
       await client.connect();
       await client.query(`listen ${this.#channel}`);
+      if (this.#liveListeners.size > 0) await client.query(`listen ${this.liveChannel}`);
       // A connection that only listens keeps no program alive.
       unrefClient(client);
       this.#client = client;
@@ -160,16 +222,23 @@ export class Notifier {
       return;
     }
     // What was sent while no connection listened is not known.
-    if (this.#client === client)
-      for (const interest of ["work", "log"] as const) this.#call(interest, {});
+    if (this.#client !== client) return;
+    for (const interest of ["work", "log"] as const) this.#call(interest, {});
+    for (const listener of [...this.#connectListeners]) listener();
   }
 
-  #receive(payload: string, client: Pg.Client): void {
-    if (client !== this.#client) return;
+  #receive(payload: string): void {
+    const parsed = parsePayload(payload);
+    const { by } = parsed;
+    if (by !== undefined && by !== this.#id) {
+      for (const listener of [...this.#messageListeners]) listener(parsed);
+    }
     for (const [token, arrive] of this.#probes) if (payload.includes(token)) arrive();
-    for (const [interest, sessions] of parsePayload(payload)) {
+    for (const interest of ["work", "log"] as const) {
+      const sessions = parsed[interest];
+      if (!Array.isArray(sessions)) continue;
       if (sessions.length === 0) this.#call(interest, {});
-      for (const session of sessions) this.#call(interest, { session });
+      for (const session of sessions) this.#call(interest, { session: String(session) });
     }
   }
 }
@@ -185,19 +254,13 @@ function formatPayload(work: readonly string[], log: readonly string[]): string 
   return JSON.stringify(Object.fromEntries(parts.map(([interest]) => [interest, []])));
 }
 
-function parsePayload(payload: string): [Interest, string[]][] {
-  let parsed: unknown;
+function parsePayload(payload: string): Readonly<Record<string, unknown>> {
   try {
-    parsed = JSON.parse(payload);
+    return toRecord(JSON.parse(payload));
   } catch {
     // Another program uses the channel.
-    return [];
+    return {};
   }
-  if (typeof parsed !== "object" || parsed === null) return [];
-  return Object.entries(parsed).filter(
-    (entry): entry is [Interest, string[]] =>
-      (entry[0] === "work" || entry[0] === "log") && Array.isArray(entry[1]),
-  );
 }
 
 function unrefClient(client: Pg.Client): void {

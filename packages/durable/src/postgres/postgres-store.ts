@@ -33,6 +33,7 @@ import { hasItem, readInbox, readWakes, send } from "./inbox.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
+import { PostgresBus } from "./postgres-bus.ts";
 import {
   count,
   countOpen,
@@ -71,14 +72,22 @@ export class PostgresStore implements Store {
   /** Leases do not wait behind work. */
   readonly #leases: Database;
   readonly #notifier: Notifier;
+  readonly bus: PostgresBus;
   readonly #claims: Claims;
 
-  private constructor(url: string, database: Database, leases: Database, notifier: Notifier) {
+  private constructor(
+    url: string,
+    database: Database,
+    leases: Database,
+    notifier: Notifier,
+    bus: PostgresBus,
+  ) {
     this.#url = url;
     this.#database = database;
     this.sessions = new PostgresSessions(database);
     this.#leases = leases;
     this.#notifier = notifier;
+    this.bus = bus;
     this.#claims = new Claims(database);
   }
 
@@ -104,7 +113,8 @@ export class PostgresStore implements Store {
       listenUrl: listenUrl ?? url,
       schema: schema ?? "",
     });
-    return new PostgresStore(url, database, leases, notifier);
+    const bus = new PostgresBus(new Database(pg, { ...shared, pool: 1 }), notifier);
+    return new PostgresStore(url, database, leases, notifier, bus);
   }
 
   check(): Promise<StoreCheck[]> {
@@ -250,6 +260,7 @@ export class PostgresStore implements Store {
     // Idle connections keep no program alive, and their end is to be seen.
     const alive = setInterval(() => {}, STAY_MS);
     try {
+      await this.bus.close();
       await this.#notifier.close();
       await Promise.all([this.#database.close(), this.#leases.close()]);
     } finally {

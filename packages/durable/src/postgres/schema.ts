@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Session } from "./database.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** Keeps two processes from changing the tables at once. */
 const MIGRATION_LOCK = 4_715_020_211;
@@ -58,6 +58,15 @@ const MIGRATIONS: readonly (readonly string[])[] = [
       created_at bigint not null)`,
     "create index on gyre_header (cwd, created_at, session)",
     "create index on gyre_entry (session, seq) where type = 'title'",
+  ],
+  [
+    // What is followed, and what is too large for a notification: both may be lost with the server.
+    `create unlogged table gyre_watch (session text not null, watcher text not null,
+      until bigint not null, primary key (session, watcher))`,
+    "create index on gyre_watch (until)",
+    `create unlogged table gyre_live (id bigint generated always as identity primary key,
+      session text not null, data text not null, at bigint not null)`,
+    "create index on gyre_live (at)",
   ],
 ];
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { PromptInput } from "@gyre/agent";
 import { DurableError } from "../contract/errors.ts";
 import { checkWork } from "./check.ts";
-import { LiveHub } from "./live.ts";
+import { LiveHub } from "../live/hub.ts";
 import { LogHub } from "./log-hub.ts";
 import { formatMetrics, listStoreMetrics } from "./metrics.ts";
 import { assertName, encodeMessages } from "../contract/messages.ts";
@@ -34,14 +34,15 @@ const PRUNED_AT_ONCE = 1_000;
 export class Runs {
   /** What keeps them. For workers, and for tools of one's own. */
   readonly store: Store;
-  /** Live events of runs that a worker of this process works on. */
-  readonly live: LiveHub = new LiveHub();
+  /** Passes on events that are not stored. */
+  readonly live: LiveHub;
   /** Notices what others write. */
   readonly logs: LogHub;
   readonly #onError: StoreOptions["onError"];
 
   constructor(store: Store, options: Pick<StoreOptions, "onError"> = {}) {
     this.store = store;
+    this.live = new LiveHub(store.bus);
     this.logs = new LogHub(store);
     this.#onError = options.onError;
   }

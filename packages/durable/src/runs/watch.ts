@@ -1,11 +1,14 @@
+import type { AgentEvent } from "@gyre/agent";
 import { DurableError } from "../contract/errors.ts";
+import { LiveView } from "../live/view.ts";
+import { findMessage } from "../contract/messages.ts";
 import { EntryDecoder, READ_AT_ONCE, readEnd, toEndEvent, toEvent } from "./read-log.ts";
 import type { Runs } from "./runs.ts";
 import { Wakeup } from "./wakeup.ts";
-import type { RunRow } from "../contract/store.ts";
+import type { RunRow, StoredEntry } from "../contract/store.ts";
 import type { RunEvent, WatchOptions } from "../contract/types.ts";
 
-/** The events of a run by number, from the log, with the live events of this process between. */
+/** The events of a run by number, from the log, with live events between. */
 export async function* watchRun(
   runs: Runs,
   id: string,
@@ -15,16 +18,7 @@ export async function* watchRun(
   const first = await readRun(runs, id);
   const { session } = first;
   const wakeup = new Wakeup();
-  const live: RunEvent[] = [];
   const stops = [runs.logs.watch(session, wakeup.wake)];
-  if (deltas) {
-    stops.push(
-      runs.live.listen(session, (event) => {
-        live.push(event);
-        wakeup.wake();
-      }),
-    );
-  }
   try {
     let row: RunRow = first;
     while (row.firstSeq === undefined && !signal?.aborted) {
@@ -35,14 +29,17 @@ export async function* watchRun(
     }
     const decoder = new EntryDecoder(store, session);
     let seq = Math.max(after ?? 0, (row.firstSeq ?? 1) - 1);
+    const live = deltas ? openView(runs, session, seq, wakeup.wake) : undefined;
+    if (live) stops.push(() => live.close());
     while (!signal?.aborted) {
       wakeup.reset();
       const rows = await store.readEntriesAfter(session, seq, READ_AT_ONCE);
       for (const stored of rows) {
-        yield* takeLive(live, seq);
-        seq = stored.id;
+        if (live) yield* live.take(seq);
         const end = readEnd(stored);
         const event = end?.run === id ? toEndEvent(end) : toEvent(await decoder.decode(stored));
+        if (live && event) yield* finishLive(live, event, stored, seq);
+        seq = stored.id;
         if (event) yield { seq, activation: stored.token, event };
         if (end?.run === id && end.stop !== "suspended") {
           row = await readRun(runs, id);
@@ -50,7 +47,7 @@ export async function* watchRun(
           if (row.status === "ended" && (row.lastSeq ?? seq) <= seq) return;
         }
       }
-      yield* takeLive(live, seq);
+      if (live) yield* live.take(seq);
       if (rows.length > 0) continue;
       row = await readRun(runs, id);
       if (row.status === "ended" && (row.lastSeq ?? 0) <= seq) return;
@@ -59,6 +56,39 @@ export async function* watchRun(
   } finally {
     for (const stop of stops) stop();
   }
+}
+
+/** Live events of a session for a reader that begins behind the entry `from`. */
+function openView(runs: Runs, session: string, from: number, onEvent: () => void): LiveView {
+  return new LiveView({
+    listen: (listener) =>
+      runs.live.follow(session, (event) => {
+        listener(event);
+        onEvent();
+      }),
+    catchUp: (listener) => runs.live.catchUp(session, listener),
+    findAnswer: async (base) => {
+      if (base >= from) return 0;
+      const rows = await runs.store.readEntriesAfter(session, base, from - base);
+      return rows.findLast(isAnswer)?.id ?? 0;
+    },
+  });
+}
+
+function isAnswer({ type, data }: StoredEntry): boolean {
+  return type === "message" && findMessage(data)?.role === "assistant";
+}
+
+/** The log has the end of something that may have been shown live. */
+function* finishLive(
+  live: LiveView,
+  event: AgentEvent,
+  { id, token }: StoredEntry,
+  seq: number,
+): Generator<RunEvent, void, void> {
+  if (event.type === "tool_execution_end") live.endCall(event.toolCallId);
+  if (event.type !== "message_end" || event.message.role !== "assistant") return;
+  yield* live.finish(event.message, { id, token, seq });
 }
 
 /** The end of a run that was aborted before it began: the log has nothing of it. */
@@ -71,14 +101,6 @@ function toUnbegun({ id, usage }: RunRow, after = 0): RunEvent {
     pending: [],
   };
   return { seq: after, activation: 0, event: toEndEvent(end) };
-}
-
-/** Live events that happened before the entry behind `seq`. Older ones are of no use any more. */
-function* takeLive(live: RunEvent[], seq: number): Generator<RunEvent, void, void> {
-  while (live[0] && live[0].seq <= seq) {
-    const event = live.shift();
-    if (event && event.seq === seq) yield event;
-  }
 }
 
 async function readRun(runs: Runs, id: string): Promise<RunRow> {

@@ -24,6 +24,7 @@ import type {
   TenantRow,
   WorkerRow,
 } from "../contract/store.ts";
+import type { Bus } from "../contract/bus.ts";
 import type { StoreCheck } from "../contract/types.ts";
 import { checkSqlite } from "./check.ts";
 import { claimReady, isRegistered, readNext } from "./claim.ts";
@@ -54,10 +55,20 @@ export interface SqliteOptions {
   driver?: DriverName;
 }
 
+/** Carries nothing. */
+const NO_BUS: Bus = {
+  follow: () => () => {},
+  ask: () => {},
+  serve: () => () => {},
+  isFollowed: () => false,
+  send: async () => 0,
+};
+
 /** One SQLite file on a local disk. Each task is a function of a module beside this one. */
 export class SqliteStore implements Store {
   readonly name = "sqlite";
   readonly sessions: SqliteSessions;
+  readonly bus: Bus = NO_BUS;
   readonly #connection: Connection;
   readonly #notifier: Notifier;
   readonly #process: ProcessIdentity = identifyProcess();

@@ -66,6 +66,7 @@ export class Activation {
       this.#runs.report(error, `run of the session "${this.claim.session}"`);
       return this.#giveBack();
     } finally {
+      this.#work?.end();
       await this.#work
         ?.close()
         .catch((error: unknown) => this.#runs.report(error, `close of "${this.claim.agent}"`));

@@ -33,6 +33,7 @@ export class RunLog implements EntryLog {
   readonly #signal: AbortSignal;
   readonly #outage: Outage;
   #seq: number;
+  #last = 0;
   #leaf: number | null;
   /** The leaf of what is stored. */
   #storedLeaf: number | null;
@@ -62,6 +63,11 @@ export class RunLog implements EntryLog {
   /** The last entry that is stored. */
   get seq(): number {
     return this.#seq;
+  }
+
+  /** The last entry that was taken, stored or not. */
+  get last(): number {
+    return Math.max(this.#last, this.#seq);
   }
 
   /** What a session is opened from. */
@@ -97,6 +103,7 @@ export class RunLog implements EntryLog {
         row.type === "end" && this.#end ? { ...row, data: encodeEnd(this.#end) } : row,
       );
       this.#leaf = leafAfter(row, this.#leaf);
+      this.#last = row.id;
     }
   }
 

@@ -30,7 +30,7 @@ import {
   type SessionSettings,
 } from "@gyre/sessions";
 import type { CreateDurableAgent, DurableAgentOptions } from "../contract/agent.ts";
-import { isLive } from "../runs/live.ts";
+import type { LiveSource } from "../live/source.ts";
 import type { StoredEnd } from "../runs/read-log.ts";
 import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
@@ -66,6 +66,9 @@ export class Work {
   readonly #parts: WorkParts;
   readonly #journal: Journal;
   #limits: Limits = {};
+  readonly #live: LiveSource;
+  /** The last answer, which is stored soon: live events behind it wait for that. */
+  #answer = 0;
   readonly #output: AnySchema | undefined;
   /** Items whose last message is on its way into the transcript. */
   readonly #deliveries = new WeakMap<AgentMessage, number>();
@@ -93,6 +96,7 @@ export class Work {
     this.#parts = parts;
     this.close = parts.close;
     this.#journal = createJournal(session, context);
+    this.#live = parts.runs.live.open(parts.claim.session, parts.claim.token);
     this.#turns = row.turns;
     this.#usage = JSON.parse(row.usage);
     this.#activeMs = row.activeMs;
@@ -120,9 +124,14 @@ export class Work {
     const { middleware = [], shouldStopAfterTurn, instructions, ...rest } = options;
     const prompt = isFirst ? instructions : (systemPrompt ?? instructions);
     const beforeEffects: Middleware = {
-      async tool({ tool }, next) {
+      tool: async ({ tool, toolCall, parentId }, next) => {
         // What a call was made of is stored before it can have an effect.
         await log.flush();
+        // The log has the beginning of all others.
+        if (tool.idempotent && parentId === undefined) {
+          const { id: toolCallId, arguments: args } = toolCall;
+          this.#publish({ type: "tool_execution_start", toolCallId, toolName: tool.name, args });
+        }
         return capResult(tool.name, await next());
       },
     };
@@ -395,11 +404,12 @@ export class Work {
   }
 
   #take(event: AgentEvent): void | Promise<void> {
-    const { log, runs, claim } = this.#parts;
+    const { log } = this.#parts;
     switch (event.type) {
       case "message_end":
         return this.#takeMessage(event);
       case "tool_execution_end":
+        this.#publish(event);
         if (event.result.usage) this.#usage = addUsage(this.#usage, event.result.usage);
         this.#count();
         return this.#write(event).then(() => log.flush());
@@ -418,11 +428,18 @@ export class Work {
       case "tool_execution_start":
         return this.#write(event);
       default:
-        if (isLive(event) && runs.live.isWatched(claim.session)) {
-          runs.live.publish(claim.session, { seq: log.seq, activation: claim.token, event });
-        }
+        this.#publish(event);
         return undefined;
     }
+  }
+
+  #publish(event: AgentEvent): void {
+    this.#live.publish(event, Math.max(this.#answer, this.#parts.log.seq));
+  }
+
+  /** Nothing goes on any more. */
+  end(): void {
+    this.#parts.runs.live.close(this.#live);
   }
 
   async #takeMessage(event: Extract<AgentEvent, { type: "message_end" }>): Promise<void> {
@@ -438,6 +455,8 @@ export class Work {
       this.#usage = addUsage(this.#usage, message.usage);
       this.#count();
       await this.#write(event);
+      this.#answer = log.last;
+      this.#publish(event);
       // It is stored with what follows: the beginning of its first call, or the end.
       log.flushSoon();
       return undefined;

@@ -88,6 +88,7 @@ export class Worker {
   #timers: NodeJS.Timeout[] = [];
   #unlisten: () => void = () => {};
   #keeper: LeaseKeeper | undefined;
+  #stopServing: () => void = () => {};
   /** Since when every heartbeat has reached the store. */
   #steadySince = Infinity;
   /** When the last heartbeat that has reached the store was sent. */
@@ -180,6 +181,7 @@ export class Worker {
     });
     this.#load.start();
     this.#every(beatMs, () => this.#beat());
+    this.#stopServing = this.#runs.live.serve();
     this.#every(this.#leaseMs / SWEEPS_IN_A_LEASE, () => this.#sweep());
     this.#every(LOOK_EVERY_MS, () => {
       if (this.#activations.size > 0) this.#lookSoon();
@@ -201,6 +203,7 @@ export class Worker {
     for (const timer of this.#timers) clearInterval(timer);
     this.#load.stop();
     this.#unlisten();
+    this.#stopServing();
     this.#stopped.abort();
     for (const activation of this.#activations.values()) activation.lose();
     await Promise.all([this.#beating, this.#sweeping, this.#looking, this.#keeper?.close()]);

@@ -1,0 +1,95 @@
+import { isRecord } from "@gyre/ai";
+import type { LiveWire, Packet } from "../contract/bus.ts";
+
+/** Deltas of texts are nearly all that is sent: they are short. */
+type ShortEvent = readonly [contentIndex: number, delta: string] | LiveWire;
+
+type ShortPacket = readonly [
+  session: string,
+  token: number,
+  last: number,
+  base: number,
+  isWhole: 0 | 1,
+  events: readonly ShortEvent[],
+];
+
+/** Something that is too large to be sent: it is kept elsewhere, and named. */
+export interface LargePacket {
+  readonly session: string;
+  readonly data: string;
+}
+
+/** The packet as JSON. */
+export function formatPacket(packet: Packet): string {
+  const { session, token, last, base, isWhole, events } = packet;
+  const short: ShortPacket = [session, token, last, base, isWhole ? 1 : 0, events.map(shorten)];
+  return JSON.stringify(short);
+}
+
+/** Undefined: it is of a version that this one does not know. */
+export function parsePacket(value: unknown): Packet | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [session, token, last, base, isWhole, events]: unknown[] = value;
+  const isKnown = typeof session === "string" && Array.isArray(events);
+  if (!isKnown || ![token, last, base].every(Number.isSafeInteger)) return undefined;
+  return {
+    ...{ session, token: Number(token), last: Number(last), base: Number(base) },
+    events: events.flatMap((event: unknown) => lengthen(event) ?? []),
+    ...(isWhole === 1 && { isWhole: true }),
+  };
+}
+
+/** Packs packets into texts of at most `maxBytes`, in order; what is larger is returned as it is. */
+export function pack(packets: readonly Packet[], maxBytes: number): (string | LargePacket)[] {
+  const packed: (string | LargePacket)[] = [];
+  let parts: string[] = [];
+  let bytes = 0;
+  const finish = (): void => {
+    if (parts.length > 0) packed.push(`[${parts.join(",")}]`);
+    parts = [];
+    bytes = 0;
+  };
+  for (const packet of packets) {
+    for (const data of splitPacket(packet, maxBytes - 2)) {
+      const size = Buffer.byteLength(data) + 1;
+      if (bytes + size > maxBytes - 2) finish();
+      if (size > maxBytes - 2) packed.push({ session: packet.session, data });
+      else {
+        parts.push(data);
+        bytes += size;
+      }
+    }
+  }
+  finish();
+  return packed;
+}
+
+/** A packet of several events may be sent as several; one that is whole stays whole. */
+function splitPacket(packet: Packet, maxBytes: number): string[] {
+  const data = formatPacket(packet);
+  const { events, last, isWhole } = packet;
+  if (isWhole || events.length < 2 || Buffer.byteLength(data) < maxBytes) return [data];
+  const half = events.length >> 1;
+  const [first, second] = [events.slice(0, half), events.slice(half)];
+  return [
+    ...splitPacket({ ...packet, last: last - second.length, events: first }, maxBytes),
+    ...splitPacket({ ...packet, events: second }, maxBytes),
+  ];
+}
+
+function shorten(event: LiveWire): ShortEvent {
+  if (event.type !== "message_update" || event.event.type !== "text_delta") return event;
+  const { contentIndex, delta } = event.event;
+  return [Number(contentIndex), String(delta)];
+}
+
+function lengthen(event: unknown): LiveWire | undefined {
+  if (Array.isArray(event)) {
+    const [contentIndex, delta]: unknown[] = event;
+    return { type: "message_update", event: { type: "text_delta", contentIndex, delta } };
+  }
+  // Events come from workers of this package; one of a type that is not known is passed over.
+  return isRecord(event) && typeof event["type"] === "string"
+    ? (event as unknown as LiveWire)
+    : undefined;
+}
