@@ -14,5 +14,6 @@ export { askTool, type AskToolOptions } from "./tools/ask.ts";
 export { sleepTool, type SleepToolOptions } from "./tools/sleep.ts";
 export { durableTask, type DurableTaskOptions } from "./tools/task.ts";
 export * from "./contract/types.ts";
+export type * from "./contract/schedules.ts";
 export type * from "./contract/store.ts";
 export { Worker, type WorkerOptions, type WorkerStats } from "./worker/worker.ts";

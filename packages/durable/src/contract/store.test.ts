@@ -17,6 +17,8 @@ const RUNS = ["r1", "r2", "r3", "r4", "r5", "r6"] as const;
 const WORKERS = ["w1", "w2", "w3"] as const;
 /** A time that no test reaches. */
 const FAR_MS = 1e9;
+/** A time of a schedule that no test reaches. */
+const LATER_MS = 1e14;
 
 const call = fc.oneof(
   fc.record({
@@ -80,6 +82,27 @@ const call = fc.oneof(
   fc.record({ do: fc.constant("retry" as const), run: fc.constantFrom(...RUNS) }),
   fc.record({ do: fc.constant("prune" as const) }),
   fc.record({
+    do: fc.constant("schedule" as const),
+    id: fc.constantFrom("A", "a", "b"),
+    spec: fc.constantFrom("1", "2"),
+    isDue: fc.boolean(),
+  }),
+  fc.record({
+    do: fc.constant("pause" as const),
+    id: fc.constantFrom("A", "a", "b"),
+    isPaused: fc.boolean(),
+  }),
+  fc.record({ do: fc.constant("unschedule" as const), id: fc.constantFrom("A", "a", "b") }),
+  fc.record({
+    do: fc.constant("fire" as const),
+    run: fc.constantFrom(...RUNS),
+    session: fc.constantFrom(...SESSIONS),
+    agent: fc.constantFrom("a", "b"),
+    tenant: fc.constantFrom("t1", "t2"),
+    isOld: fc.boolean(),
+    fails: fc.boolean(),
+  }),
+  fc.record({
     do: fc.constant("limit" as const),
     tenant: fc.constantFrom("t1", "t2"),
     running: fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined }),
@@ -136,6 +159,16 @@ class Side {
         return store.retry(one.run);
       case "prune":
         return store.prune(Date.now() + FAR_MS, 100);
+      case "schedule": {
+        const nextAt = one.isDue ? 1 : LATER_MS;
+        return store.setSchedule({ id: one.id, spec: one.spec, start: "{}", nextAt });
+      }
+      case "pause":
+        return store.pauseSchedule(one.id, one.isPaused, LATER_MS + 1);
+      case "unschedule":
+        return store.deleteSchedule(one.id);
+      case "fire":
+        return this.#fire(one);
       case "limit":
         return store.setTenant({
           id: one.tenant,
@@ -154,6 +187,20 @@ class Side {
     const sorted = [...claims].sort((a, b) => a.session.localeCompare(b.session));
     for (const claim of sorted) this.#claims.push({ claim, seq: claim.seq, leaf: claim.leaf });
     return sorted.map(({ claim: _claim, ...rest }) => rest);
+  }
+
+  async #fire(one: Extract<Call, { do: "fire" }>): Promise<unknown> {
+    const { schedules, nextInMs = 0 } = await this.store.readDue(2);
+    const [schedule] = schedules;
+    if (!schedule) return nextInMs > 0;
+    const outcome = await this.store.fire({
+      schedule: one.isOld ? { ...schedule, nextAt: 0 } : schedule,
+      nextAt: LATER_MS,
+      run: one.fails
+        ? { error: "It failed." }
+        : newRun({ ...CHILD, ...one, digest: "x", parent: undefined }),
+    });
+    return [schedules, nextInMs > 0, outcome];
   }
 
   #find(index: number): Held | undefined {
@@ -252,6 +299,7 @@ class Side {
           isLater: readyAt !== undefined,
         })),
       ),
+      schedules: await store.listSchedules({ limit: 9 }),
       one: (await store.readRun("r1"))?.status,
       waiting: sort(
         (await store.listRuns({ statuses: ["waiting", "aside"], limit: 9 })).map(({ id }) => id),

@@ -1,5 +1,6 @@
 import type { EntryInfo, EntryRow } from "@gyre/sessions";
 import type { Bus } from "./bus.ts";
+import type { ScheduleStore } from "./schedules.ts";
 import type { StoreCheck } from "./types.ts";
 
 /**
@@ -11,7 +12,7 @@ import type { StoreCheck } from "./types.ts";
  * JSON is kept as text, to the byte. Times are milliseconds since 1970 by the clock of the store,
  * never by that of a worker; where the time of a worker would count, there is a duration.
  */
-export interface Store {
+export interface Store extends ScheduleStore {
   readonly name: "sqlite" | "postgres";
   /** Statements that were run so far, for measurements. */
   readonly statements: number;

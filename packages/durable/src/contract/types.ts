@@ -58,6 +58,42 @@ export interface StartOptions {
   traceparent?: string;
 }
 
+/** When runs of a schedule are started, and what they are. */
+export interface ScheduleOptions extends Omit<StartOptions, "id" | "at" | "traceparent"> {
+  /** Its runs are called `ID/TIME`, with the time that they were due. */
+  id: string;
+  /** Minute, hour, day of the month, month, weekday: "0 8 * * 1-5". Either this or `everyMs`. */
+  cron?: string;
+  /** The zone of `cron`, such as "Europe/Berlin". Default "UTC". */
+  timeZone?: string;
+  /** The time from one run to the next, at least 1,000. */
+  everyMs?: number;
+}
+
+/** A schedule, as it is now. */
+export interface ScheduleInfo {
+  id: string;
+  agent: string;
+  cron?: string;
+  timeZone?: string;
+  everyMs?: number;
+  isPaused: boolean;
+  /** When it is due next. */
+  nextAt: Date;
+  /** When its last run was due, and its id. */
+  lastAt?: Date;
+  lastRun?: string;
+  /** Why no run was started the last time. */
+  error?: string;
+}
+
+/** A part of a list of schedules. */
+export interface SchedulePage {
+  schedules: ScheduleInfo[];
+  /** Absent: there are no more. */
+  next?: string;
+}
+
 /** Sent twice under one key, it is done once. Default: a fresh one. */
 export interface Keyed {
   key?: string;

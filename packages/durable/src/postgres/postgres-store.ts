@@ -25,6 +25,13 @@ import type {
   TenantRow,
   WorkerRow,
 } from "../contract/store.ts";
+import type {
+  DueSchedules,
+  FireOutcome,
+  Firing,
+  NewSchedule,
+  ScheduleRow,
+} from "../contract/schedules.ts";
 import type { StoreCheck, StoreOptions } from "../contract/types.ts";
 import { checkPostgres } from "./check.ts";
 import { Claims } from "./claim.ts";
@@ -44,6 +51,16 @@ import {
   retryRun,
   setTenant,
 } from "./runs.ts";
+import {
+  deleteSchedule,
+  fireSchedule,
+  listSchedules,
+  pauseSchedule,
+  readDue,
+  readSchedule,
+  readTime,
+  setSchedule,
+} from "./schedules.ts";
 import { migrate } from "./schema.ts";
 import { PostgresSessions } from "./sessions.ts";
 import { start } from "./start.ts";
@@ -250,6 +267,43 @@ export class PostgresStore implements Store {
     const swept = await sweepWorkers(this.#leases, options.maxDeaths);
     for (const { session } of swept) this.#notifier.notify("work", session);
     return swept;
+  }
+
+  readTime(): Promise<number> {
+    return readTime(this.#database);
+  }
+
+  setSchedule(schedule: NewSchedule): Promise<void> {
+    return setSchedule(this.#database, schedule);
+  }
+
+  readSchedule(id: string): Promise<ScheduleRow | undefined> {
+    return readSchedule(this.#database, id);
+  }
+
+  listSchedules({ after = "", limit }: { after?: string; limit: number }): Promise<ScheduleRow[]> {
+    return listSchedules(this.#database, after, limit);
+  }
+
+  pauseSchedule(id: string, isPaused: boolean, nextAt: number): Promise<boolean> {
+    return pauseSchedule(this.#database, id, isPaused, nextAt);
+  }
+
+  deleteSchedule(id: string): Promise<boolean> {
+    return deleteSchedule(this.#database, id);
+  }
+
+  readDue(limit: number): Promise<DueSchedules> {
+    return readDue(this.#database, limit);
+  }
+
+  async fire(firing: Firing): Promise<FireOutcome> {
+    const outcome = await fireSchedule(this.#database, firing);
+    const { run } = firing;
+    if ("session" in run && (outcome === "started" || outcome === "queued")) {
+      this.#notifier.notify("work", run.session);
+    }
+    return outcome;
   }
 
   listen(interest: Interest, listener: (hint: Hint) => void): () => void {

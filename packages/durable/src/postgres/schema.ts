@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Session } from "./database.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** Keeps two processes from changing the tables at once. */
 const MIGRATION_LOCK = 4_715_020_211;
@@ -67,6 +67,14 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     `create unlogged table gyre_live (id bigint generated always as identity primary key,
       session text not null, data text not null, at bigint not null)`,
     "create index on gyre_live (at)",
+  ],
+  [
+    `create table gyre_schedule (
+      id text collate "C" primary key, spec text not null, start text not null, next_at bigint not null,
+      is_paused bigint not null default 0, last_at bigint, last_run text, error text)`,
+    "create index on gyre_schedule (next_at) where is_paused = 0",
+    "alter table gyre_run add column priority bigint not null default 0",
+    "alter table gyre_run add column budget text",
   ],
 ];
 

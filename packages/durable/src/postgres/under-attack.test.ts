@@ -5,7 +5,7 @@ import { type PostgresServer, startPostgres } from "../../../../tests/support/po
 import type { ClaimWish, Store } from "../contract/store.ts";
 import type { StoreOptions } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
-import { toNewRun } from "../runs/runs.ts";
+import { toNewRun } from "../contract/new-run.ts";
 import { sleepTool } from "../tools/sleep.ts";
 import { durableTask } from "../tools/task.ts";
 import { effectTool, scriptedAgent } from "../worker/harness.ts";

@@ -1,22 +1,26 @@
-import { createHash, randomUUID } from "node:crypto";
 import type { PromptInput } from "@gyre/agent";
 import { DurableError } from "../contract/errors.ts";
 import { checkWork } from "./check.ts";
 import { LiveHub } from "../live/hub.ts";
 import { LogHub } from "./log-hub.ts";
 import { formatMetrics, listStoreMetrics } from "./metrics.ts";
-import { assertName, encodeMessages } from "../contract/messages.ts";
+import { toNewRun } from "../contract/new-run.ts";
 import { RunHandle } from "./run.ts";
 import { SessionReader } from "./session-reader.ts";
 import { type SessionsOptions, StoreSessions } from "../sessions/store-sessions.ts";
+import { planNextTime, toNewSchedule, toScheduleInfo } from "../schedules/schedule.ts";
+import { explainStart } from "./start-error.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
-import type { NewRun, RunRowFilter, Store } from "../contract/store.ts";
+import type { RunRowFilter, Store } from "../contract/store.ts";
 import type {
   Retention,
   Run,
   RunFilter,
   RunPage,
+  ScheduleInfo,
+  ScheduleOptions,
+  SchedulePage,
   StartOptions,
   StoreCheck,
   StoreOptions,
@@ -54,43 +58,55 @@ export class Runs {
    */
   async start(input: PromptInput, options: StartOptions): Promise<Run> {
     const run = toNewRun(input, options);
-    const { id, session, agent, tenant } = run;
     const outcome = await this.store.start(run);
-    switch (outcome) {
-      case "started":
-      case "queued":
-      case "known":
-        return this.get(id);
-      case "other":
-        throw new DurableError(
-          "exists",
-          `There is a run "${id}" with another prompt or other options: give this one another id, or go on with get("${id}").`,
-        );
-      case "agent":
-        throw new DurableError(
-          "invalid",
-          `The session "${session}" belongs to another agent than "${agent}": leave \`session\` out, or name that agent.`,
-        );
-      case "tenant":
-        throw new DurableError(
-          "invalid",
-          `The session "${session}" belongs to another tenant than "${tenant}": leave \`session\` out, or name one of that tenant's.`,
-        );
-      case "pool":
-        throw new DurableError(
-          "invalid",
-          `The session "${session}" is bound to another pool than "${run.pool}": its files are there. Leave \`pool\` out, or start the run in a fork of the session.`,
-        );
-      case "busy":
-        throw new DurableError(
-          "busy",
-          `The session "${session}" has an open run: wait for its end, or leave \`ifIdle\` out.`,
-        );
-      case "full":
-        throw await this.#explainFull(tenant);
-      default:
-        return outcome satisfies never;
-    }
+    if (outcome === "full") throw await this.#explainFull(run.tenant);
+    const error = explainStart(outcome, run);
+    if (error) throw error;
+    return this.get(run.id);
+  }
+
+  /**
+   * Starts a run at each time of a schedule, once, whichever worker is there. Times that pass while
+   * no worker is there are made up for by one run. Set again under the same id nothing happens
+   * where it is the same, so that every start of a program may set it; otherwise it is replaced.
+   */
+  async schedule(input: PromptInput, options: ScheduleOptions): Promise<ScheduleInfo> {
+    const schedule = toNewSchedule(input, options, await this.store.readTime());
+    await this.store.setSchedule(schedule);
+    const row = await this.store.readSchedule(schedule.id);
+    if (!row) throw noSchedule(schedule.id);
+    return toScheduleInfo(row);
+  }
+
+  /** Schedules, by id. */
+  async schedules({
+    after,
+    limit = DEFAULT_PAGE,
+  }: { after?: string; limit?: number } = {}): Promise<SchedulePage> {
+    const rows = await this.store.listSchedules({ limit, ...(after !== undefined && { after }) });
+    const last = rows.at(-1);
+    return {
+      schedules: rows.map(toScheduleInfo),
+      ...(last && rows.length === limit && { next: last.id }),
+    };
+  }
+
+  /** No run is started until `resumeSchedule`. Rejects with `not_found`. */
+  async pauseSchedule(id: string): Promise<void> {
+    if (!(await this.store.pauseSchedule(id, true, 0))) throw noSchedule(id);
+  }
+
+  /** Goes on with the next time from now on. Rejects with `not_found`. */
+  async resumeSchedule(id: string): Promise<void> {
+    const { store } = this;
+    const row = await store.readSchedule(id);
+    if (!row) throw noSchedule(id);
+    await store.pauseSchedule(id, false, planNextTime(row, await store.readTime()));
+  }
+
+  /** Runs that were started go on. Rejects with `not_found`. */
+  async deleteSchedule(id: string): Promise<void> {
+    if (!(await this.store.deleteSchedule(id))) throw noSchedule(id);
   }
 
   /** Reads the log of a session. */
@@ -175,7 +191,7 @@ export class Runs {
 
   /** Deletes runs that have ended, with their messages. One with an open child stays. */
   async prune({ olderThanMs, onProgress, signal }: Retention): Promise<{ deleted: number }> {
-    const before = Date.now() - olderThanMs;
+    const before = (await this.store.readTime()) - olderThanMs;
     let deleted = 0;
     for (;;) {
       const count = await this.store.prune(before, PRUNED_AT_ONCE);
@@ -197,50 +213,11 @@ export class Runs {
   }
 }
 
-/** What is stored of a run that is started. */
-export function toNewRun(
-  input: PromptInput,
-  options: StartOptions & { parent?: NewRun["parent"] },
-): NewRun {
-  const { agent, tenant = "", pool, priority = 0, at, limits, output, meta, ifIdle } = options;
-  if (typeof agent !== "string" || agent === "") {
-    throw new DurableError("invalid", "A run needs the name of an agent: give it as `agent`.");
-  }
-  const id = options.id ?? randomUUID();
-  const { session = id, traceparent = "" } = options;
-  for (const [name, value] of Object.entries({
-    ...{ id, session, agent, tenant, traceparent },
-    ...(pool !== undefined && { pool }),
-  })) {
-    assertName(`\`${name}\` of a run`, value);
-  }
-  if (id === "" || session === "") {
-    throw new DurableError("invalid", "The id of a run, and that of its session, is not empty.");
-  }
-  if (!Number.isSafeInteger(priority)) {
-    throw new DurableError("invalid", `\`priority\` is a whole number: got ${priority}.`);
-  }
-  if (at && Number.isNaN(at.getTime())) {
-    throw new DurableError("invalid", "`at` is no date.");
-  }
-  const asked = { input, agent, tenant, session: options.session, output, limits };
-  return {
-    id,
-    session: options.session ?? id,
-    agent,
-    tenant,
-    ...(pool !== undefined && { pool }),
-    priority,
-    digest: createHash("sha256").update(JSON.stringify(asked)).digest("hex"),
-    prompt: encodeMessages(input),
-    ...(ifIdle && { ifIdle }),
-    ...(at && { at: at.getTime() }),
-    ...(limits && { limits: JSON.stringify(limits) }),
-    ...(output && { output: JSON.stringify(output) }),
-    ...(meta && { meta: JSON.stringify(meta) }),
-    ...(options.traceparent !== undefined && { traceparent: options.traceparent }),
-    ...(options.parent && { parent: options.parent }),
-  };
+function noSchedule(id: string): DurableError {
+  return new DurableError(
+    "not_found",
+    `There is no schedule "${id}": schedules() has those that there are.`,
+  );
 }
 
 function toRowFilter(filter: RunFilter): Omit<RunRowFilter, "limit"> {

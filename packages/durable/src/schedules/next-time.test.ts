@@ -183,7 +183,7 @@ function fits(cron: string, date: Date): boolean {
   );
 }
 
-describe("a cron expression that is none", () => {
+describe("a cron expression that cannot be read", () => {
   it.each([
     ["", "it has 0 fields and not five"],
     ["* * * *", "it has 4 fields and not five"],

@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Driver } from "./driver/driver.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** Each makes the tables of one version from those of the version before. */
 const MIGRATIONS: readonly string[] = [
@@ -58,6 +58,15 @@ create table gyre_header (
 ) without rowid;
 create index gyre_header_cwd on gyre_header (cwd, created_at, session);
 create index gyre_entry_title on gyre_entry (session, seq) where type = 'title';
+`,
+  `
+create table gyre_schedule (
+  id text primary key, spec text not null, start text not null, next_at integer not null,
+  is_paused integer not null default 0, last_at integer, last_run text, error text
+) without rowid;
+create index gyre_schedule_next on gyre_schedule (next_at) where is_paused = 0;
+alter table gyre_run add column priority integer not null default 0;
+alter table gyre_run add column budget text;
 `,
 ];
 

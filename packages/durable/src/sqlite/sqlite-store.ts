@@ -25,6 +25,13 @@ import type {
   WorkerRow,
 } from "../contract/store.ts";
 import type { Bus } from "../contract/bus.ts";
+import type {
+  DueSchedules,
+  FireOutcome,
+  Firing,
+  NewSchedule,
+  ScheduleRow,
+} from "../contract/schedules.ts";
 import type { StoreCheck } from "../contract/types.ts";
 import { checkSqlite } from "./check.ts";
 import { claimReady, isRegistered, readNext } from "./claim.ts";
@@ -34,6 +41,15 @@ import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
 import { countOpen, listRuns, pruneRuns, readRun, retryRun } from "./runs.ts";
+import {
+  deleteSchedule,
+  fireSchedule,
+  listSchedules,
+  pauseSchedule,
+  readDue,
+  readSchedule,
+  setSchedule,
+} from "./schedules.ts";
 import { migrate } from "./schema.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { startRun } from "./start.ts";
@@ -235,6 +251,43 @@ export class SqliteStore implements Store {
     );
     if (swept.length > 0) this.#notifier.notify("work");
     return swept;
+  }
+
+  readTime(): Promise<number> {
+    return Promise.resolve(Date.now());
+  }
+
+  setSchedule(schedule: NewSchedule): Promise<void> {
+    return this.#connection.write((db) => setSchedule(db, schedule));
+  }
+
+  readSchedule(id: string): Promise<ScheduleRow | undefined> {
+    return this.#connection.read((db) => readSchedule(db, id));
+  }
+
+  listSchedules({ after = "", limit }: { after?: string; limit: number }): Promise<ScheduleRow[]> {
+    return this.#connection.read((db) => listSchedules(db, after, limit));
+  }
+
+  pauseSchedule(id: string, isPaused: boolean, nextAt: number): Promise<boolean> {
+    return this.#connection.write((db) => pauseSchedule(db, id, isPaused, nextAt));
+  }
+
+  deleteSchedule(id: string): Promise<boolean> {
+    return this.#connection.write((db) => deleteSchedule(db, id));
+  }
+
+  readDue(limit: number): Promise<DueSchedules> {
+    return this.#connection.read((db) => readDue(db, limit));
+  }
+
+  async fire(firing: Firing): Promise<FireOutcome> {
+    const outcome = await this.#connection.write((db) => fireSchedule(db, firing));
+    const { run } = firing;
+    if ("session" in run && (outcome === "started" || outcome === "queued")) {
+      this.#notifier.notify("work", run.session);
+    }
+    return outcome;
   }
 
   listen(interest: Interest, listener: (hint: Hint) => void): () => void {

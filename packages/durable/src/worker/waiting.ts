@@ -6,7 +6,7 @@ import {
   lastText,
   type PendingCall,
 } from "@gyre/agent";
-import { toNewRun } from "../runs/runs.ts";
+import { toNewRun } from "../contract/new-run.ts";
 import type { Finish, NewRun, RunEnd, RunRow, Timer } from "../contract/store.ts";
 import { readWait, type Wait } from "../tools/wait.ts";
 import type { WaitingCall } from "../contract/types.ts";

@@ -9,6 +9,7 @@ import { Activation, type ActivationOutcome, type ActivationParts } from "./acti
 import { Outage } from "./outage.ts";
 import { findMaxRss, LoadGauge } from "./load.ts";
 import { RunLog } from "./run-log.ts";
+import { Scheduler } from "./scheduler.ts";
 
 export interface WorkerOptions {
   /** The agents whose runs it works on. */
@@ -102,6 +103,7 @@ export class Worker {
   #shouldLook = false;
   readonly #stopped = new AbortController();
   readonly #outage = new Outage();
+  readonly #scheduler: Scheduler;
 
   constructor(runs: Runs, options: WorkerOptions) {
     this.#runs = runs;
@@ -121,6 +123,7 @@ export class Worker {
     });
     this.#parts = { runs, admit: options.admit, outage: this.#outage };
     this.#onError = options.onError;
+    this.#scheduler = new Scheduler(this.#store, (error) => this.#report(error, "schedules"));
   }
 
   /** What the store calls it. Another one after the store has taken it for dead. */
@@ -186,6 +189,7 @@ export class Worker {
     this.#every(LOOK_EVERY_MS, () => {
       if (this.#activations.size > 0) this.#lookSoon();
     });
+    this.#scheduler.start();
     this.#claimSoon();
   }
 
@@ -197,6 +201,7 @@ export class Worker {
     if (this.#state !== "working") return;
     this.#state = "draining";
     clearTimeout(this.#nextClaim);
+    await this.#scheduler.stop();
     for (const activation of this.#activations.values()) activation.drain();
     await this.#waitForIdle(drainMs);
     this.#state = "stopped";

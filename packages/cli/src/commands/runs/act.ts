@@ -86,7 +86,8 @@ export async function release(job: Job, worker: string): Promise<ExitCode> {
   return report(job, { worker }, "Released: other workers go on with what it had.");
 }
 
-function report({ io, values }: Job, facts: object, text: string): ExitCode {
+/** Writes what was done. */
+export function report({ io, values }: Job, facts: object, text: string): ExitCode {
   io.stdout.write(`${values.json ? JSON.stringify({ ok: true, ...facts }) : text}\n`);
   return EXIT.done;
 }

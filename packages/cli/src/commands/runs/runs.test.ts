@@ -291,6 +291,32 @@ describe("gyre runs", () => {
     });
   });
 
+  it("lists schedules, pauses one, and deletes it", async () => {
+    await withPlace(async ({ runs, gyre, json }) => {
+      expect((await gyre("schedules")).stderr).toBe("There are no schedules.\n");
+      const monday = { cron: "0 8 * * 1", timeZone: "Europe/Berlin", agent: "payer" };
+      const { nextAt } = await runs.schedule("Pay.", { id: "weekly", ...monday });
+      await runs.schedule("Look.", { id: "often", everyMs: 90_000_000, agent: "payer" });
+      const { stdout } = await gyre("schedules");
+      expect(stdout).toContain(
+        `weekly  0 8 * * 1 Europe/Berlin  payer  next ${nextAt.toISOString()}  -\n`,
+      );
+      expect(stdout).toMatch(/^often {3}every 90000 s {12}payer {2}next /);
+      expect((await gyre("pause", "weekly")).stdout).toBe(
+        "Paused: it starts no runs. gyre runs resume weekly has it go on.\n",
+      );
+      expect(await json("schedules")).toMatchObject([{ id: "often" }, { isPaused: true }]);
+      expect(await json("resume", "weekly")).toEqual({ ok: true, schedule: "weekly" });
+      expect(await json("unschedule", "weekly")).toEqual({ ok: true, schedule: "weekly" });
+      expect(await json("schedules")).toMatchObject([{ id: "often", isPaused: false }]);
+      const missing = await gyre("pause", "weekly");
+      expect([missing.code, missing.stderr]).toEqual([
+        1,
+        'gyre: There is no schedule "weekly". Those that there are: gyre runs schedules.\n',
+      ]);
+    });
+  });
+
   it("declares a worker dead, which then goes on under another id", async () => {
     await withPlace(async ({ gyre, json, work }) => {
       const worker = await work();

@@ -10,6 +10,7 @@ import type { COMMANDS, OptionName, Values } from "../../core/options.ts";
 import { abort, answer, approve, deny, release, retry, steer } from "./act.ts";
 import { exportRun, migrate, prune } from "./keep.ts";
 import { list, listWorkers } from "./list.ts";
+import { listSchedules, pause, resume, unschedule } from "./schedules.ts";
 import { checkRuns, show } from "./show.ts";
 import { watch } from "./watch.ts";
 
@@ -36,6 +37,7 @@ interface Verb {
 
 const RUN = "the id of a run (gyre runs list has them)";
 const CALL = "the id of a call (gyre runs show has those that wait)";
+const SCHEDULE = "the id of a schedule (gyre runs schedules has them)";
 const VERBS: Readonly<Record<VerbName, Verb>> = {
   list: {
     takes: [],
@@ -56,6 +58,10 @@ const VERBS: Readonly<Record<VerbName, Verb>> = {
     run: exportRun,
   },
   prune: { takes: [], options: ["older", "quiet"], run: prune },
+  schedules: { takes: [], run: listSchedules },
+  pause: { takes: [SCHEDULE], run: pause },
+  resume: { takes: [SCHEDULE], run: resume },
+  unschedule: { takes: [SCHEDULE], run: unschedule },
   workers: { takes: [], run: listWorkers },
   release: { takes: ["the id of a worker (gyre runs workers has them)"], run: release },
   migrate: { takes: [], run: migrate, makes: true },
@@ -113,6 +119,19 @@ function checkArguments(name: string, verb: Verb, given: readonly string[], valu
   if (foreign !== undefined) throw new UsageError(`"runs ${name}" does not take --${foreign}.`);
 }
 
+function explainMissing(verb: string, id: string): string {
+  switch (verb) {
+    case "release":
+      return `There is no worker "${id}". Those that there are: gyre runs workers.`;
+    case "pause":
+    case "resume":
+    case "unschedule":
+      return `There is no schedule "${id}". Those that there are: gyre runs schedules.`;
+    default:
+      return `There is no run "${id}". Those that there are: gyre runs list --all.`;
+  }
+}
+
 /** A relative path is meant from the folder that the program was started in. */
 function resolveFile(url: string, cwd: string): string {
   const [, path = ""] = /^file:(?!\/\/)(.*[^/])$/.exec(url) ?? [];
@@ -146,9 +165,7 @@ function explain(
     case "bad_url":
       return new UsageError(error.message, options);
     case "not_found":
-      return verb === "release"
-        ? fail(`There is no worker "${id}". Those that there are: gyre runs workers.`)
-        : fail(`There is no run "${id}". Those that there are: gyre runs list --all.`);
+      return fail(explainMissing(verb, id));
     case "ended":
       return fail(`Run "${id}" has ended: there is nothing to ${verb}. See gyre runs show ${id}.`);
     case "no_driver":
