@@ -6,7 +6,7 @@ import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { createCodingAgent } from "@gyre/coding";
 import type { PermissionMode } from "@gyre/tools";
-import type { DelicateCall, Task, TaskCall } from "./tasks.ts";
+import type { Task, TaskCall } from "./tasks.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "project/README.md": "# Tea\n\nAdds teas.\n",
@@ -109,6 +109,9 @@ function openRepository(base: string): void {
   git("commit", "-qm", "Add tea");
 }
 
-function showCall([tool, args]: TaskCall | DelicateCall["call"]): string {
-  return String(args["command"] ?? `${tool} ${String(args["path"] ?? args["url"])}`);
+function showCall([tool, args]: TaskCall): string {
+  const words = [args["command"], args["path"], args["url"]].filter(
+    (each) => typeof each === "string",
+  );
+  return "command" in args ? words.join(" ") : `${tool} ${words.join(" ")}`;
 }
