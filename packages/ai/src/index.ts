@@ -4,6 +4,7 @@ export * from "./stream/assistant-stream.ts";
 export * from "./client/client.ts";
 export { type Clock, systemClock } from "./common/clock.ts";
 export { loadPart } from "./common/loading.ts";
+export { toUrl } from "./common/to-url.ts";
 export * from "./common/errors.ts";
 export * from "./common/one-line.ts";
 export * from "./common/promises.ts";

@@ -1,4 +1,4 @@
-import type { AssistantMessage, Model, Usage } from "@gyre/ai";
+import { type AssistantMessage, type Model, type Usage, toUrl } from "@gyre/ai";
 import type { RunInfo } from "../contract/middleware.ts";
 
 /** What an attribute of a span or a metric can be. */
@@ -40,8 +40,9 @@ export function fallbackAttributes(run: RunInfo): TelemetryAttributes {
 }
 
 export function serverAttributes(baseUrl: string | undefined): TelemetryAttributes {
-  if (baseUrl === undefined || !URL.canParse(baseUrl)) return {};
-  const { hostname, port, protocol } = new URL(baseUrl);
+  const url = baseUrl === undefined ? undefined : toUrl(baseUrl);
+  if (!url) return {};
+  const { hostname, port, protocol } = url;
   const standard = protocol === "http:" ? 80 : 443;
   return { "server.address": hostname, "server.port": port === "" ? standard : Number(port) };
 }

@@ -1,3 +1,4 @@
+import { toUrl } from "./to-url.ts";
 /** What stands where an address stood. */
 const HIDDEN = "[address]";
 
@@ -26,7 +27,7 @@ export function hideAddresses(text: string, addresses: readonly string[]): strin
 
 /** The host of an address; all of it where there is no host in it. */
 function listNames(address: string): string[] {
-  const host = URL.canParse(address) ? new URL(address).hostname : "";
+  const host = toUrl(address)?.hostname ?? "";
   const name = (host || address).trim().toLowerCase();
   return name === "" ? [] : [name];
 }

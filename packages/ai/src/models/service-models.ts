@@ -1,3 +1,4 @@
+import { toUrl } from "../common/to-url.ts";
 import { isRecord } from "../common/records.ts";
 import { toList, toMap } from "../schema/json-schema.ts";
 import type { Model, ModelPrice, PriceTier, TokenPrice } from "../messages/messages.ts";
@@ -138,8 +139,8 @@ async function ask(
       redact(`The models of ${service.id} could not be read: ${what}`, secrets),
       status,
     );
-  if (!URL.canParse(service.baseUrl)) throw failed(`"${service.baseUrl}" is no address.`);
-  const url = new URL(service.baseUrl);
+  const url = toUrl(service.baseUrl);
+  if (!url) throw failed(`"${service.baseUrl}" is no address.`);
   url.pathname = url.pathname.replace(/\/+$/, "") + list.path;
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   const where = `${url.origin}${url.pathname}`;

@@ -1,3 +1,4 @@
+import { toUrl } from "../common/to-url.ts";
 import { isRecord } from "../common/records.ts";
 import { toList, toMap } from "../schema/json-schema.ts";
 import {
@@ -170,7 +171,7 @@ const DOLLARS = must(
   "US dollars for a million tokens, 0 or more",
 );
 const URL_TEXT = must(
-  (value) => isString(value) && /^https?:\/\/./.test(value) && URL.canParse(value),
+  (value) => isString(value) && /^https?:\/\/./.test(value) && toUrl(value) !== undefined,
   "an address that begins with http:// or https://",
 );
 const TEXTS = must((value) => Array.isArray(value) && value.every(isString), "a list of texts");

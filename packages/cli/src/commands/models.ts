@@ -1,4 +1,4 @@
-import { errorMessage, type Model } from "@gyre/ai";
+import { errorMessage, type Model, toUrl } from "@gyre/ai";
 import {
   listServiceModels,
   mergeModels,
@@ -174,8 +174,8 @@ function localAddress({ baseUrl, id, urlEnv }: ServicePreset, { env }: Io): stri
   const address = variable === undefined ? baseUrl : env[variable];
   if (id !== "ollama" || address === undefined) return address;
   const url = /^\w+:\/\//.test(address) ? address : `http://${address}`;
-  if (!URL.canParse(url)) return address;
-  const parsed = new URL(url);
+  const parsed = toUrl(url);
+  if (!parsed) return address;
   if (parsed.hostname === "0.0.0.0") parsed.hostname = "127.0.0.1";
   if (parsed.hostname === "[::]") parsed.hostname = "[::1]";
   if (url !== address && parsed.port === "") parsed.port = OLLAMA_PORT;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { errorMessage } from "@gyre/ai";
+import { errorMessage, toUrl } from "@gyre/ai";
 import { type CatalogFacts, CatalogFactsError, parseCatalogFacts } from "@gyre/ai/models";
 import { EXIT, ExitError } from "../core/exit-codes.ts";
 import type { Environment } from "@gyre/coding/internal/core/environment";
@@ -70,10 +70,8 @@ function findPlace({ catalogUrl, catalogHash }: RefreshParts["settings"]): {
   if (catalogUrl === undefined) {
     throw new ExitError(EXIT.usage, `There is nothing to fetch facts of models from. ${HOW}`);
   }
-  if (!URL.canParse(catalogUrl)) {
-    throw new ExitError(EXIT.usage, `catalogUrl is no address: ${oneLine(catalogUrl)}`);
-  }
-  const url = new URL(catalogUrl);
+  const url = toUrl(catalogUrl);
+  if (!url) throw new ExitError(EXIT.usage, `catalogUrl is no address: ${oneLine(catalogUrl)}`);
   const isSafe =
     url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
   if (!isSafe || url.username !== "" || url.password !== "") {

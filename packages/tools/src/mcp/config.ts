@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 /** What holds for a server however it is reached. */
 interface ServerSettings {
   /** It is not used. */
@@ -185,7 +186,7 @@ export function expandConfig(
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value)]));
   if (isAddress(config)) {
     const url = text(config.url);
-    const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+    const isWeb = /^https?:$/.test(toUrl(url)?.protocol ?? "");
     if (!isWeb) throw new McpConfigError("Its url is not an address that begins with http.");
     return { ...config, url, ...(config.headers && { headers: texts(config.headers) }) };
   }

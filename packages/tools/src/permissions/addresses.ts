@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 import { escapePattern } from "./escape-pattern.ts";
 
 const ADDRESS = /^([^:]+):\/\/([^/?#]*)(.*)$/s;
@@ -26,9 +27,8 @@ export function createAddressMatcher(
   const matchesPath = (text: string): boolean => inPath.some((each) => each.test(text));
   const takesQuery = forbids || path.includes("?");
   return (text) => {
-    if (!URL.canParse(text)) return false;
-    const url = new URL(text);
-    if (url.protocol !== `${scheme.toLowerCase()}:` || !ofHost(url)) return false;
+    const url = toUrl(text);
+    if (url?.protocol !== `${scheme.toLowerCase()}:` || !ofHost(url)) return false;
     if (url.username !== "" || url.password !== "") return forbids;
     if (leadsUp(url.pathname)) return forbids;
     if (!takesQuery) return url.search === "" && url.hash === "" && matchesPath(url.pathname);
@@ -45,8 +45,8 @@ function createHostMatcher(
 ): ((url: URL) => boolean) | undefined {
   const isSuffix = text.startsWith("*.");
   const address = `${scheme}://${isSuffix ? text.slice(2) : text}/`;
-  if (!URL.canParse(address)) return undefined;
-  const wanted = new URL(address);
+  const wanted = toUrl(address);
+  if (!wanted) return undefined;
   const name = plainHost(wanted, forbids);
   return (url) => {
     // The port that a scheme has by itself is not written: a rule without one may mean that alone.

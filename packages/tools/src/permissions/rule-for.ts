@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 import type { Access } from "../contract/access.ts";
 
 /** A command that one rule can stand for: nothing that the shell takes apart or fills in. */
@@ -38,7 +39,7 @@ export function ruleFor({
     case "read":
       return PLAIN_PATH.test(target) && !target.startsWith("/") ? `${tool}(${target})` : undefined;
     case "network":
-      return URL.canParse(target) ? `${tool}(${new URL(target).origin}/**)` : undefined;
+      return toUrl(target) && `${tool}(${toUrl(target)?.origin}/**)`;
     default:
       return undefined;
   }

@@ -1,3 +1,4 @@
+import { toUrl } from "../../common/to-url.ts";
 import { ProviderError } from "../errors/provider-error.ts";
 import type { FetchedResponse } from "./fetch.ts";
 
@@ -46,5 +47,5 @@ export function createRedirectLoopError(service: string, url: string): ProviderE
 
 function parseLocation(response: FetchedResponse, from: string): URL | undefined {
   const location = response.headers.get("location");
-  return location !== null && URL.canParse(location, from) ? new URL(location, from) : undefined;
+  return location === null ? undefined : toUrl(location, from);
 }

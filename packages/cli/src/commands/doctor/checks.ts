@@ -3,7 +3,7 @@ import { accessSync, constants, type Dirent, existsSync, readFileSync, statSync 
 import { readdir } from "node:fs/promises";
 import { hostname, release } from "node:os";
 import { basename, dirname, join, parse } from "node:path";
-import { errnoOf, errorMessage, redact, toRecord } from "@gyre/ai";
+import { errnoOf, errorMessage, redact, toRecord, toUrl } from "@gyre/ai";
 import { type KeyStore, MissingKeyError } from "@gyre/ai/node";
 import { type ServicePreset, SERVICES, resolveService } from "@gyre/ai/providers";
 import { cleanPath, type Sandbox, SandboxMissingError } from "@gyre/tools";
@@ -157,7 +157,7 @@ function checkAddress(service: ServicePreset, { address, place }: AddressPlace):
   }
   const shown = withoutSecrets(address);
   // What Ollama takes may lack a scheme.
-  return (/^https?:/i.test(address) && URL.canParse(address)) || service.id === "ollama"
+  return (/^https?:/i.test(address) && toUrl(address)) || service.id === "ollama"
     ? ok("address", `${shown} (${place})`)
     : problem("address", `"${shown}" (${place}) is no address: it must begin with https://.`);
 }
@@ -169,7 +169,7 @@ export function checkProxies({ env }: Pick<Io, "env">): Check[] {
     const value = env[name] || env[name.toLowerCase()];
     if (!value) continue;
     checks.push(
-      /^https?:\/\//i.test(value) && URL.canParse(value)
+      /^https?:\/\//i.test(value) && toUrl(value)
         ? ok("proxy", `${name}: ${withoutSecrets(value)}`)
         : problem("proxy", `${name} is no address: it must begin with http:// or https://.`),
     );
@@ -181,8 +181,9 @@ export function checkProxies({ env }: Pick<Io, "env">): Check[] {
 
 /** An address without user, password and query: these may be secrets. */
 export function withoutSecrets(address: string): string {
-  if (!URL.canParse(address)) return redact(address.replace(/^.*@/s, ""));
-  const { host, pathname, protocol } = new URL(address);
+  const url = toUrl(address);
+  if (!url) return redact(address.replace(/^.*@/s, ""));
+  const { host, pathname, protocol } = url;
   return redact(`${protocol}//${host}${pathname === "/" ? "" : pathname}`);
 }
 

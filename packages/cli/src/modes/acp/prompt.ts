@@ -1,7 +1,7 @@
 import { isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
-import type { ImageContent, TextContent } from "@gyre/ai";
+import { type ImageContent, type TextContent, toUrl } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
 import { parseCommand } from "@gyre/coding/internal/conversation/command";
 import type { PromptRequest } from "@gyre/coding/internal/harness/harness";
@@ -70,13 +70,13 @@ function mention(uri: string, cwd: string): string {
 }
 
 function readFragment(uri: string): string {
-  return URL.canParse(uri) ? new URL(uri).hash : "";
+  return toUrl(uri)?.hash ?? "";
 }
 
 /** A path as tools take it, where it is one; else the address. */
 function formatName(uri: string, cwd: string): string {
-  if (!URL.canParse(uri) || new URL(uri).protocol !== "file:") return uri;
-  const url = new URL(uri);
+  const url = toUrl(uri);
+  if (url?.protocol !== "file:") return uri;
   url.hash = "";
   url.search = "";
   let path: string;

@@ -1,4 +1,4 @@
-import { type Clock, errnoOf, errorMessage, systemClock } from "@gyre/ai";
+import { type Clock, errnoOf, errorMessage, systemClock, toUrl } from "@gyre/ai";
 import { type ModelService, ProtocolError, type Transport } from "@gyre/protocol";
 import {
   createStreamRoutes,
@@ -119,8 +119,9 @@ interface NamedPlace {
 }
 
 function readPlace(url: string): Omit<NamedPlace, "option"> {
-  if (!URL.canParse(url)) return {};
-  const { hostname, pathname, port } = new URL(url);
+  const parsed = toUrl(url);
+  if (!parsed) return {};
+  const { hostname, pathname, port } = parsed;
   return hostname === "" ? { path: pathname } : { host: hostname, port: Number(port) };
 }
 

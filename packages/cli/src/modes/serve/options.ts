@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 import { dirname, join, resolve } from "node:path";
 import { defaultSessionFolder } from "@gyre/sessions";
 import { UsageError } from "../../core/exit-codes.ts";
@@ -121,7 +122,7 @@ function assertOnlyLoopback(host: string, listeners: readonly ListenerPlace[]): 
 
 /** The host of an address; none of a socket that is a file. */
 function listHosts(url: string): string[] {
-  const hostname = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : "";
+  const hostname = toUrl(url)?.hostname.replace(/^\[|\]$/g, "") ?? "";
   return hostname === "" ? [] : [hostname];
 }
 
@@ -151,7 +152,7 @@ function parseSeconds(name: OptionName, text: string | undefined, standard: numb
 
 /** A name as it stands in the `Host` of a request. */
 function parseHost(text: string): string {
-  const url = URL.canParse(`http://${text}`) ? new URL(`http://${text}`) : undefined;
+  const url = toUrl(`http://${text}`);
   // The usual port is left out of a URL, and may be in what was written.
   const isHost = url && [url.host, `${url.host}:80`].includes(text.toLowerCase());
   if (isHost) return text;
@@ -159,7 +160,7 @@ function parseHost(text: string): string {
 }
 
 function parseOrigin(text: string): string {
-  if (URL.canParse(text) && new URL(text).origin === text.toLowerCase()) return text;
+  if (toUrl(text)?.origin === text.toLowerCase()) return text;
   throw new UsageError(
     `--allow-origin "${text}" must be what a browser calls a page's origin: https://example.org`,
   );

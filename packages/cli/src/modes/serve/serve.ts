@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Clock, type Model, systemClock, errorMessage } from "@gyre/ai";
+import { type Clock, type Model, systemClock, errorMessage, toUrl } from "@gyre/ai";
 import { ModelService, WireServer, type Transport, type WireService } from "@gyre/protocol";
 import { readOrMakeToken } from "@gyre/protocol/node";
 import { openStdio } from "@gyre/protocol/stdio";
@@ -153,7 +153,7 @@ class Served {
   /** Until the program is asked to end. */
   async onPorts(place: ServePlace, { signal, stdout }: Io): Promise<ExitCode> {
     const { token, isNew } = await readToken(place.tokenFile);
-    const named = place.listeners.flatMap(({ url }) => (URL.canParse(url) ? [new URL(url)] : []));
+    const named = place.listeners.flatMap(({ url }) => toUrl(url) ?? []);
     const hosts = new Set([place.host, ...named.map(({ hostname }) => hostname)]);
     for (const host of hosts) {
       if (host === "" || isLoopback(host.replace(/^\[|\]$/g, ""))) continue;

@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 /** Networks of IPv4 that are not the public internet, with what they are. */
@@ -88,10 +89,10 @@ function createBlockList(network: string, bits: number, family: "ipv4" | "ipv6")
 
 /** An address as a URL. Throws if it is not one that may be fetched at all. */
 export function parseUrl(text: string): URL {
-  if (!URL.canParse(text)) {
+  const url = toUrl(text);
+  if (!url) {
     throw new Error(`"${text}" is not a whole address. Write it as https://host/path.`);
   }
-  const url = new URL(text);
   if (url.protocol !== "https:") {
     throw new Error(
       `Only https is fetched, and "${text}" is ${url.protocol.slice(0, -1)}. Use an https address.`,

@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
 
 /** The content of these is for programs. */
@@ -195,11 +196,9 @@ class PageReader implements TokenizerCallbacks {
 /** The whole address of a link; undefined for a script, a mail or a place on the same page. */
 function resolveLink(given: string | undefined, base: string): string | undefined {
   const href = given?.trim();
-  if (href === undefined || href === "" || href.startsWith("#") || !URL.canParse(href, base)) {
-    return undefined;
-  }
-  const url = new URL(href, base);
-  return url.protocol === "https:" || url.protocol === "http:" ? url.href : undefined;
+  if (href === undefined || href === "" || href.startsWith("#")) return undefined;
+  const url = toUrl(href, base);
+  return url?.protocol === "https:" || url?.protocol === "http:" ? url.href : undefined;
 }
 
 const SOFT_HYPHEN = "\u00AD";

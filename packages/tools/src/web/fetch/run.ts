@@ -6,7 +6,7 @@ import { type Duplex, pipeline, type Readable } from "node:stream";
 import { connect } from "node:tls";
 import { createGunzip, createInflate } from "node:zlib";
 import type { AgentToolResult } from "@gyre/agent";
-import type { TextContent } from "@gyre/ai";
+import { type TextContent, toUrl } from "@gyre/ai";
 import { fromSource } from "../../text/provenance.ts";
 import { sanitize } from "../../text/sanitize.ts";
 import { counted, textResult } from "../../text/text.ts";
@@ -107,10 +107,11 @@ async function download(first: URL, maxBytes: number, ways: Ways): Promise<Page 
       return await readPage(url, response, maxBytes);
     }
     response.destroy();
-    if (!URL.canParse(location, url.href)) {
+    const target = toUrl(location, url);
+    if (!target) {
       throw new Error(`${url.href} redirects to "${location}", which is not an address.`);
     }
-    const next = parseUrl(new URL(location, url).href);
+    const next = parseUrl(target.href);
     // An approval of this server does not cover that one: not even looking up its name.
     if (next.origin !== url.origin || !ways.covers(first.href, next.href)) return next;
     url = next;

@@ -1,3 +1,4 @@
+import { toUrl } from "@gyre/ai";
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import { asMarkedTokens } from "../markdown/inline.ts";
 import { createHighlighter } from "../markdown/highlight.ts";
@@ -133,7 +134,7 @@ function tableHtml({ header, rows }: Tokens.Table): string {
 }
 
 function linkHtml(href: string, inside: string): string {
-  const url = URL.canParse(href) ? new URL(href) : undefined;
+  const url = toUrl(href);
   if (!url || !LINKED.has(url.protocol)) return inside;
   return `<a href="${htmlText(url.href)}" rel="noopener noreferrer">${inside}</a>`;
 }

@@ -1,4 +1,4 @@
-import { toRecord } from "@gyre/ai";
+import { toRecord, toUrl } from "@gyre/ai";
 import { httpFetch } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
 import { shownText } from "@gyre/coding/internal/text/shown-text";
@@ -187,8 +187,8 @@ function parseLoopbackAddresses(configured: string, port: number): string[] {
   const text = isWhole
     ? configured
     : `http://${configured.startsWith(":") ? "127.0.0.1" : ""}${configured}`;
-  if (!URL.canParse(text)) return [];
-  const url = new URL(text);
+  const url = toUrl(text);
+  if (!url) return [];
   if (url.protocol !== "http:" || url.username !== "" || url.password !== "") return [];
   // An address to listen on is replaced by one to connect to; names are not resolved.
   const hosts = /^127(?:\.\d{1,3}){3}$/.test(url.hostname)
