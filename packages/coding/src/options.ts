@@ -10,7 +10,8 @@ import type { Settings } from "./settings/settings.ts";
 export interface CodingPermissions {
   /**
    * What it does without asking: "plan" reads alone, "ask" (the default) asks before it changes
-   * files or runs commands, "auto-edit" asks before it runs commands, "full" asks about nothing.
+   * files or runs commands, "auto-edit" asks before it runs commands, "auto" runs them in the sandbox and asks
+   * about the network, other folders and what cannot be undone, "full" asks about nothing.
    */
   mode?: PermissionMode;
   /** Rules for what it may do: "shell(npm test)". */

@@ -3,7 +3,7 @@ import { tasks } from "./tasks.ts";
 import type { PermissionMode } from "@gyre/tools";
 
 // npm run questions [-- MODE]: how often a person is asked in 40 tasks, and about what.
-const modes: readonly PermissionMode[] = ["ask", "auto-edit", "plan", "full"];
+const modes: readonly PermissionMode[] = ["ask", "auto-edit", "auto", "plan", "full"];
 const [, , only] = process.argv;
 const delicate = tasks.flatMap(({ calls }) => calls).filter((each) => "reason" in each).length;
 console.log(`${tasks.length} tasks, ${delicate} calls that must not be made without asking`);

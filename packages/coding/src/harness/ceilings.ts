@@ -21,7 +21,7 @@ export interface Ceilings {
 }
 
 /** Each mode allows all that those before it allow. */
-const MODE_ORDER: readonly PermissionMode[] = ["plan", "ask", "auto-edit", "full"];
+const MODE_ORDER: readonly PermissionMode[] = ["plan", "ask", "auto-edit", "auto", "full"];
 
 /** Whether a mode allows no more than another. */
 export function isModeWithin(mode: PermissionMode, most: PermissionMode): boolean {

@@ -15,6 +15,11 @@ export const MODES: Readonly<Record<PermissionMode, { name: string; description:
     name: "Edit",
     description: "Changes files of the folder by itself, and asks before it runs commands.",
   },
+  auto: {
+    name: "Auto",
+    description:
+      "Works by itself in the sandbox. Asks about the network, other folders and what cannot be undone.",
+  },
   plan: { name: "Plan", description: "Reads and plans. Changes nothing and runs nothing." },
   full: { name: "Full", description: "Does everything by itself." },
 };

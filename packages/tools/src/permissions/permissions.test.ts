@@ -90,32 +90,36 @@ const approve = (request: ApprovalRequest): Promise<ApprovalAnswer> =>
 
 describe("the modes", () => {
   const rows: [string, AgentTool, Record<PermissionMode, string>][] = [
-    ["none", createTool("x", { kind: "none" }), table("ran ran ran ran")],
-    ["read", createTool("x", { kind: "read", targets: ["a"] }), table("ran ran ran ran")],
-    ["agent", createTool("x", { kind: "agent" }), table("ran ran ran ran")],
-    ["write", createTool("x", { kind: "write", targets: ["a"] }), table("asked ran denied ran")],
+    ["none", createTool("x", { kind: "none" }), table("ran ran ran ran ran")],
+    ["read", createTool("x", { kind: "read", targets: ["a"] }), table("ran ran ran ran ran")],
+    ["agent", createTool("x", { kind: "agent" }), table("ran ran ran ran ran")],
+    [
+      "write",
+      createTool("x", { kind: "write", targets: ["a"] }),
+      table("asked ran ran denied ran"),
+    ],
     [
       "write outside",
       createTool("x", { kind: "write", targets: ["/a"] }),
-      table("asked asked denied ran"),
+      table("asked asked asked denied ran"),
     ],
-    ["run", shell("ls"), table("asked asked denied ran")],
-    ["network", createTool("fetch", { kind: "network" }), table("asked asked asked ran")],
+    ["run", shell("ls"), table("asked asked ran denied ran")],
+    ["network", createTool("fetch", { kind: "network" }), table("asked asked asked asked ran")],
     [
       "destructive",
       createTool("x", { kind: "write", destructive: true }),
-      table("asked asked denied ran"),
+      table("asked asked asked denied ran"),
     ],
-    ["unsandboxed", shell("ls", { unsandboxed: true }), table("asked asked denied asked")],
-    ["a tool without access", createTool("x"), table("asked asked denied ran")],
+    ["unsandboxed", shell("ls", { unsandboxed: true }), table("asked asked asked denied asked")],
+    ["a tool without access", createTool("x"), table("asked asked asked denied ran")],
   ];
   function table(row: string): Record<PermissionMode, string> {
-    const [ask = "", autoEdit = "", plan = "", full = ""] = row.split(" ");
-    return { ask, "auto-edit": autoEdit, plan, full };
+    const [ask = "", autoEdit = "", auto = "", plan = "", full = ""] = row.split(" ");
+    return { ask, "auto-edit": autoEdit, auto, plan, full };
   }
 
   it.each(rows)("%s", async (_name, tool, expected) => {
-    for (const mode of ["ask", "auto-edit", "plan", "full"] as const) {
+    for (const mode of ["ask", "auto-edit", "auto", "plan", "full"] as const) {
       const got = await outcome(tool, { mode });
       expect(got.startsWith("Denied") ? "denied" : got, mode).toBe(expected[mode]);
     }

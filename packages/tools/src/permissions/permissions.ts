@@ -12,6 +12,7 @@ import {
 import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
+import { explainDanger } from "./auto.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
@@ -23,26 +24,35 @@ import { addRedirectRule, type RedirectRule } from "../web/fetch/redirect-rules.
 /**
  * How much an agent may do without being asked about:
  *
- * | access                        | ask   | auto-edit | plan  | full  |
- * |-------------------------------|-------|-----------|-------|-------|
- * | none, read, agent             | allow | allow     | allow | allow |
- * | write inside of the workspace | ask   | allow     | deny  | allow |
- * | run in a sandbox              | ask   | ask       | deny  | allow |
- * | run where none can be had     | ask   | ask       | deny  | ask   |
- * | network                       | ask   | ask       | ask   | allow |
- * | destructive                   | ask   | ask       | deny  | allow |
- * | outside of the sandbox        | ask   | ask       | deny  | ask   |
- * | a tool without `access`       | ask   | ask       | deny  | allow |
+ * | access                        | ask   | auto-edit | auto  | plan  | full  |
+ * |-------------------------------|-------|-----------|-------|-------|-------|
+ * | none, read, agent             | allow | allow     | allow | allow | allow |
+ * | write inside of the workspace | ask   | allow     | allow | deny  | allow |
+ * | run in a sandbox              | ask   | ask       | allow | deny  | allow |
+ * | the same, with a danger       | ask   | ask       | ask   | deny  | allow |
+ * | run where none can be had     | ask   | ask       | ask   | deny  | ask   |
+ * | network                       | ask   | ask       | ask   | ask   | allow |
+ * | destructive                   | ask   | ask       | ask   | deny  | allow |
+ * | outside of the sandbox        | ask   | ask       | ask   | deny  | ask   |
+ * | a tool without `access`       | ask   | ask       | ask   | deny  | allow |
  *
+ * A danger of a command: it needs the network, names something outside of the workspace, or
+ * cannot be undone.
  * A rule that denies or asks takes precedence over this table. A rule that allows turns "ask" into
  * "allow", but for what is destructive. What leaves the sandbox is allowed in `full` alone, and
  * only by a rule that says so: `shell(unsandboxed: ...)`.
  * A command is allowed by rules only if every part of it is and nothing about it is
  * unclear; without a sandbox, only by rules without wildcards.
  */
-export type PermissionMode = "ask" | "auto-edit" | "plan" | "full";
+export type PermissionMode = "ask" | "auto-edit" | "auto" | "plan" | "full";
 
-const MODES: ReadonlySet<unknown> = new Set<PermissionMode>(["ask", "auto-edit", "plan", "full"]);
+const MODES: ReadonlySet<unknown> = new Set<PermissionMode>([
+  "ask",
+  "auto-edit",
+  "auto",
+  "plan",
+  "full",
+]);
 
 /** A call that a person is to decide on. `access` and `reason` are safe to show; `args` are not. */
 export interface ApprovalRequest {
@@ -297,13 +307,17 @@ class Guard {
     if (workspace && access?.kind === "network") addRedirectRule(workspace, this.#coversRedirect);
     const files = await findOpenedFiles(subject.commands, cwd, workspace);
     const sandboxed = isRun && (await this.#confinement());
+    const danger =
+      sandboxed === true && this.#mode() === "auto"
+        ? await explainDanger(subject.commands, cwd, workspace)
+        : undefined;
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
     if (access?.reads) {
       const read: Subject = { ...subject, kind: "read", targets: access.reads, asked: [] };
       files.push({ subject: read, isProtected: false, shown: access.reads.join(", ") });
     }
-    return { access, subject, files, fingerprint, sandboxed, advice, isFetch };
+    return { access, subject, files, fingerprint, sandboxed, danger, advice, isFetch };
   }
 
   #workspace(): PathResolver | undefined {
@@ -355,7 +369,7 @@ class Guard {
       if (kind === "run" && inspected.sandboxed === false) {
         return permission ?? ask("There is no sandbox around it.");
       }
-      return evaluateFull(subject, rules);
+      return evaluateUnasked(subject, rules, mode);
     }
     if (access?.destructive) return ask("It cannot be undone.");
     if (kind === "none" || kind === "read" || kind === "agent") {
@@ -364,8 +378,14 @@ class Guard {
     // The plan may be to push: only what fetches is known to leave things as they are.
     if (mode === "plan" && !isFetch) return ask('In mode "plan" it is asked about.');
     if (permission) return permission;
-    if (mode === "auto-edit" && kind === "write" && access?.targets.every(isInside)) {
-      return allow('In mode "auto-edit" files of the workspace are changed.');
+    const isEditing = mode === "auto-edit" || mode === "auto";
+    if (isEditing && kind === "write" && access?.targets.every(isInside)) {
+      return allow(`In mode "${mode}" files of the workspace are changed.`);
+    }
+    if (mode === "auto" && kind === "run" && inspected.sandboxed === true) {
+      return inspected.danger === undefined
+        ? evaluateUnasked(subject, rules, mode)
+        : ask(inspected.danger);
     }
     return { effect: "ask", ...explainQuestion(inspected, mode) };
   }
@@ -383,7 +403,7 @@ class Guard {
     const found = rules.permission(subject, exact, isSuspect);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
-      return file.kind === "read" || mode === "auto-edit" || rules.permission(file);
+      return file.kind === "read" || mode.startsWith("auto") || rules.permission(file);
     });
     return all ? found : undefined;
   }
@@ -492,6 +512,8 @@ interface InspectedCall {
   fingerprint: string;
   /** Known of what runs a command. */
   sandboxed: Confinement;
+  /** Why a command is asked about although a sandbox confines it: in mode `auto`. */
+  danger: string | undefined;
   advice: Advice | undefined;
   /** The tool only gets things from elsewhere. */
   isFetch: boolean;
@@ -549,12 +571,13 @@ async function findOpenedFiles(
   return files;
 }
 
-function evaluateFull(subject: Subject, rules: Rules): Verdict {
+/** What the mode allows, unless it may be something that a rule forbids. */
+function evaluateUnasked(subject: Subject, rules: Rules, mode: PermissionMode): Verdict {
   const unclear = subject.commands.find((line) => line.unclear !== undefined)?.unclear;
   if (unclear !== undefined && rules.forbidsCommands) {
     return ask(`${unclear} Some commands are forbidden, and it may be one of them.`);
   }
-  return rules.suspicion(subject) ?? allow('In mode "full" it is allowed.');
+  return rules.suspicion(subject) ?? allow(`In mode "${mode}" it is allowed.`);
 }
 
 /** A folder as the model wrote it, for a tool that does not say where it leads. */

@@ -243,6 +243,7 @@ describe("session/new", () => {
     expect(answer.modes?.availableModes.map(({ id }) => id)).toEqual([
       "ask",
       "auto-edit",
+      "auto",
       "plan",
       "full",
     ]);

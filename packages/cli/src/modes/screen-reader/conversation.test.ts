@@ -132,7 +132,7 @@ describe("commands", () => {
     await driver.until("You: ");
     driver.type("/mode");
     await driver.until("Number: ");
-    driver.type("auto");
+    driver.type("edit");
     await driver.until("You: ");
     expect(seen()).toMatch(/1\. ask, .*\n2\. auto-edit, .*\n/);
     driver.type("/mode");

@@ -11,6 +11,8 @@ const MAX_WRAPPERS = 8;
 
 /** One command that a command line runs, in the form that rules are matched with. */
 export interface CommandPart {
+  /** The program and its arguments. */
+  words: readonly Word[];
   /** Assignments, program and arguments; in quotes where they need some. */
   text: string;
   /** The same with `OPEN` for what is not known of it: only `*` in a rule stands for that. */
@@ -121,6 +123,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     SUBCOMMANDS.has(program) && assignments.length === 0 && !texts[0]?.startsWith("-");
   const named = hasSubcommand ? texts.slice(1) : texts;
   found.parts.push({
+    words,
     text: [...assignments, ...words].map(written).join(" "),
     shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),

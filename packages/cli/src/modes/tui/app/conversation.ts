@@ -40,7 +40,7 @@ const LEAVE_MS = 2_000;
 const NOTIFY_AFTER_MS = 5_000;
 const BELL = "\x07";
 /** The modes that Shift+Tab selects one after the other. */
-const MODES: readonly PermissionMode[] = ["ask", "auto-edit", "plan"];
+const MODES: readonly PermissionMode[] = ["ask", "auto-edit", "auto", "plan"];
 
 export interface TerminalConversationOptions {
   window: Window;
