@@ -16,6 +16,8 @@ export interface Store extends ScheduleStore {
   readonly name: "sqlite" | "postgres";
   /** Statements that were run so far, for measurements. */
   readonly statements: number;
+  /** Hints that were sent to other processes so far. */
+  readonly notifications: number;
 
   // The side that asks.
 
@@ -37,8 +39,10 @@ export interface Store extends ScheduleStore {
   /** The newest first, by the time that they were started. */
   listRuns(filter: RunRowFilter): Promise<RunRow[]>;
   listWorkers(): Promise<WorkerRow[]>;
-  /** Runs that have not ended, by status and agent. Looks at each of them. */
+  /** Runs that have not ended, by status, agent and tenant. Looks at each of them. */
   countOpen(): Promise<OpenCount[]>;
+  /** How long the oldest thing that was sent, and is due, has waited to be delivered, in milliseconds. */
+  readInboxMs(): Promise<number>;
   /** The next number of a counter, from 1: no two callers get the same. */
   count(name: string): Promise<number>;
   /** How long the oldest ready session of a tenant has waited for a worker, in milliseconds. */
@@ -427,10 +431,11 @@ export interface RunRow {
   readonly readyAt?: number;
 }
 
-/** How many runs of an agent have a status. */
+/** How many runs of an agent, for a tenant, have a status. */
 export interface OpenCount {
   readonly status: RunStatus;
   readonly agent: string;
+  readonly tenant: string;
   readonly count: number;
   /** How long the oldest of those that are ready now has waited for a worker. */
   readonly readyMs?: number;
@@ -509,4 +514,6 @@ export interface SweptSession {
   readonly worker: string;
   /** `aside`: it had ended more workers than it may. */
   readonly status: "ready" | "aside";
+  /** How its worker is known to be dead: its process is gone, or its lease is over. */
+  readonly why: "gone" | "expired";
 }

@@ -257,6 +257,32 @@ export interface WorkerInfo extends Omit<WorkerRow, "startedAt" | "leaseMs"> {
   leaseMs: number;
 }
 
+/**
+ * What a worker did, for a log: no line has anything of what was said. `claim`: it works on a
+ * session; `takeover`, where another worker died with it. `park`: it has left the session, which waits
+ * for something, or is ready for another worker. `fenced`: another worker had it. `sweep`: workers
+ * were found dead; `aside`: one of their runs has ended too many of them.
+ */
+export type WorkerLogLine =
+  | {
+      event: "claim" | "takeover";
+      session: string;
+      /** Absent: the run begins, or another one follows. */
+      run?: string;
+      agent: string;
+      /** The number of the session's activation. */
+      activation: number;
+      /** Workers that died with it since it last came further. */
+      deaths: number;
+    }
+  | { event: "park"; session: string; activation: number; status: "waiting" | "ready" }
+  | { event: "end"; session: string; run: string; stop: AgentStop; turns: number; activeMs: number }
+  | { event: "fenced"; session: string; activation: number }
+  | { event: "sweep"; workers: number; sessions: number }
+  | { event: "aside"; session: string; worker: string }
+  | { event: "outage"; state: "begun" }
+  | { event: "outage"; state: "over"; durationMs: number };
+
 /** Which runs are deleted. */
 export interface Retention {
   /** Runs that ended longer ago than this. */

@@ -46,6 +46,7 @@ import {
   countOpen,
   listRuns,
   pruneRuns,
+  readInboxMs,
   readReadyMs,
   readRun,
   retryRun,
@@ -143,6 +144,10 @@ export class PostgresStore implements Store {
     return this.#database.statements + this.#leases.statements + this.#notifier.sent;
   }
 
+  get notifications(): number {
+    return this.#notifier.sent;
+  }
+
   async start(run: NewRun): Promise<StartOutcome> {
     const outcome = await start(this.#database, run);
     if (outcome === "started" || outcome === "queued") this.#notifier.notify("work", run.session);
@@ -189,6 +194,10 @@ export class PostgresStore implements Store {
 
   count(name: string): Promise<number> {
     return count(this.#database, name);
+  }
+
+  readInboxMs(): Promise<number> {
+    return readInboxMs(this.#database);
   }
 
   readReadyMs(tenant: string): Promise<number> {

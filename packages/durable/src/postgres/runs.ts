@@ -2,6 +2,7 @@ import type { OpenCount, RunRow, RunRowFilter, TenantRow } from "../contract/sto
 import {
   type CountRecord,
   countStatement,
+  inboxStatement,
   listStatement,
   numberMarks,
   type RunRecord,
@@ -38,6 +39,10 @@ export async function count(db: Session, name: string): Promise<number> {
     `count:${name}`,
   );
   return Number(row?.value);
+}
+
+export async function readInboxMs(db: Session): Promise<number> {
+  return (await db.first<{ ms: number | null }>(inboxStatement(NOW)))?.ms ?? 0;
 }
 
 export async function readReadyMs(db: Session, tenant: string): Promise<number> {

@@ -98,7 +98,13 @@ async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSessio
       if (status === "aside") {
         await db.run("update gyre_run set error = $2 where id = $1", run, explainAside(deaths));
       }
-      return { session: id, worker: owner ?? "", status: status === "aside" ? "aside" : "ready" };
+      const why = "expired" as const;
+      return {
+        session: id,
+        worker: owner ?? "",
+        status: status === "aside" ? "aside" : "ready",
+        why,
+      };
     }),
   );
 }

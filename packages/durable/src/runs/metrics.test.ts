@@ -19,6 +19,11 @@ gyre_runs{status="queued",agent="brewer"} 1
 gyre_runs{status="ready",agent="brewer"} 2
 `,
     );
+    expect(await runs.metrics({ tenants: true })).toContain(
+      'gyre_runs{status="queued",agent="brewer",tenant=""} 1\n',
+    );
+    expect(text).toContain("\ngyre_inbox_age_seconds 0\n");
+    expect(text).toMatch(/^gyre_bus_notifications_total \d+$/m);
     expect(text).toMatch(/^gyre_ready_seconds \d+(\.\d+)?$/m);
     expect(text).toContain('gyre_workers{state="alive"} 1\ngyre_workers{state="expired"} 0\n');
     expect(worker.metrics()).toMatch(/^gyre_claims_total 1$/m);

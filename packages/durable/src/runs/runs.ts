@@ -176,12 +176,19 @@ export class Runs {
   }
 
   /**
-   * What the store has now, as Prometheus reads it: open runs by status and agent, the wait of the
-   * oldest ready one, workers. `Worker.metrics` has what one worker has done.
+   * What the store has now, as Prometheus reads it: open runs by status and agent, and with `tenants`
+   * by tenant; the waits of the oldest ready run and of the oldest message; workers.
+   * `Worker.metrics` has what one worker has done.
    */
-  async metrics(): Promise<string> {
-    const [counts, workers] = [await this.store.countOpen(), await this.store.listWorkers()];
-    return formatMetrics(listStoreMetrics(counts, workers));
+  async metrics({ tenants = false }: { tenants?: boolean } = {}): Promise<string> {
+    const { store } = this;
+    const figures = {
+      counts: await store.countOpen(),
+      workers: await store.listWorkers(),
+      inboxMs: await store.readInboxMs(),
+    };
+    const { notifications } = store;
+    return formatMetrics(listStoreMetrics({ ...figures, notifications, hasTenants: tenants }));
   }
 
   /** Limits what a tenant may have at once. What runs already goes on. */

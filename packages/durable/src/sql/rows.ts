@@ -172,21 +172,28 @@ export const SELECT_RUN_BY_ID: string = `${SELECT_RUN} where r.id = ?`;
 
 /** What `countOpen` reads, where `now` is the time of the store in SQL. */
 export function countStatement(now: string): string {
-  return `select ${STATUS} as status, r.agent as agent, count(*) as count,
+  return `select ${STATUS} as status, r.agent as agent, r.tenant as tenant, count(*) as count,
     ${now} - min(case when s.run = r.id and s.status = 'ready' and s.due is null then s.ready_at end) as ready_ms
     from gyre_run r left join gyre_session s on s.id = r.session
-    where r.ended_at is null group by 1, 2 order by 1, 2`;
+    where r.ended_at is null group by 1, 2, 3 order by 1, 2, 3`;
+}
+
+/** What `readInboxMs` reads. A prompt waits for the run before it. */
+export function inboxStatement(now: string): string {
+  return `select ${now} - min(coalesce(due, at)) as ms from gyre_inbox
+    where taken is null and kind <> 'prompt' and (due is null or due <= ${now})`;
 }
 
 export interface CountRecord {
   status: RunStatus;
   agent: string;
+  tenant: string;
   count: number;
   ready_ms: number | null;
 }
 
-export function toCount({ status, agent, count, ready_ms: readyMs }: CountRecord): OpenCount {
-  return { status, agent, count, ...given("readyMs", readyMs) };
+export function toCount({ ready_ms: readyMs, ...count }: CountRecord): OpenCount {
+  return { ...count, ...given("readyMs", readyMs) };
 }
 
 /** The statement of a list, and its values. */

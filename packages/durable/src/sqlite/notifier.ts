@@ -17,6 +17,9 @@ export class Notifier {
   /** What `data_version` was at the last look: it changes with commits of others alone. */
   readonly #versions: Record<Interest, number | undefined> = { work: undefined, log: undefined };
 
+  /** Bells that were rung. */
+  sent = 0;
+
   constructor(connection: Connection) {
     this.#connection = connection;
     const { path } = connection;
@@ -35,6 +38,7 @@ export class Notifier {
   /** Reports a change to listeners here and in other processes. */
   notify(interest: Interest, session?: string): void {
     this.#bells[interest].ring();
+    this.sent++;
     const hint = session === undefined ? {} : { session };
     for (const listener of [...this.#listeners[interest]]) listener(hint);
   }

@@ -2,6 +2,7 @@ import type { OpenCount, RunRow, RunRowFilter } from "../contract/store.ts";
 import {
   type CountRecord,
   countStatement,
+  inboxStatement,
   listStatement,
   type RunRecord,
   SELECT_RUN_BY_ID,
@@ -23,6 +24,11 @@ export function listRuns(db: Statements, filter: RunRowFilter): RunRow[] {
 
 export function countOpen(db: Statements): OpenCount[] {
   return db.all<CountRecord>(countStatement("?"), Date.now()).map(toCount);
+}
+
+export function readInboxMs(db: Statements): number {
+  const now = Date.now();
+  return db.first<{ ms: number | null }>(inboxStatement("?"), now, now)?.ms ?? 0;
 }
 
 export function retryRun(

@@ -40,7 +40,7 @@ import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Notifier } from "./notifier.ts";
-import { countOpen, listRuns, pruneRuns, readRun, retryRun } from "./runs.ts";
+import { countOpen, listRuns, pruneRuns, readInboxMs, readRun, retryRun } from "./runs.ts";
 import {
   deleteSchedule,
   fireSchedule,
@@ -56,6 +56,7 @@ import { startRun } from "./start.ts";
 import { appendChange, finishClaim } from "./step.ts";
 import { count, readReadyMs, setTenant } from "./tenants.ts";
 import {
+  type DeadWorker,
   findDead,
   listWorkers,
   registerWorker,
@@ -120,6 +121,10 @@ export class SqliteStore implements Store {
     return this.#connection.statements;
   }
 
+  get notifications(): number {
+    return this.#notifier.sent;
+  }
+
   async start(run: NewRun): Promise<StartOutcome> {
     const outcome = await this.#connection.write((db) => startRun(db, run));
     if (outcome === "started" || outcome === "queued") this.#notifier.notify("work", run.session);
@@ -163,6 +168,10 @@ export class SqliteStore implements Store {
 
   count(name: string): Promise<number> {
     return this.#connection.write((db) => count(db, name));
+  }
+
+  readInboxMs(): Promise<number> {
+    return this.#connection.read(readInboxMs);
   }
 
   readReadyMs(tenant: string): Promise<number> {
@@ -244,7 +253,7 @@ export class SqliteStore implements Store {
   }
 
   async sweep(options: { expired: boolean; maxDeaths: number }): Promise<SweptSession[]> {
-    const find = (db: Statements): string[] => findDead(db, this.#process, options.expired);
+    const find = (db: Statements): DeadWorker[] => findDead(db, this.#process, options.expired);
     if ((await this.#connection.read(find)).length === 0) return [];
     const swept = await this.#connection.write((db) =>
       find(db).flatMap((worker) => removeWorker(db, worker, options.maxDeaths)),

@@ -27,7 +27,11 @@ function readWorkers(db: Statements): WorkerRecord[] {
   return db.all<WorkerRecord>("select * from gyre_worker");
 }
 
-export function removeWorker(db: Statements, worker: string, maxDeaths: number): SweptSession[] {
+export function removeWorker(
+  db: Statements,
+  { worker, why }: DeadWorker,
+  maxDeaths: number,
+): SweptSession[] {
   const now = Date.now();
   db.run("delete from gyre_worker where id = ?", worker);
   const sessions = db.all<SessionRecord>(
@@ -49,7 +53,7 @@ export function removeWorker(db: Statements, worker: string, maxDeaths: number):
     if (status === "aside") {
       db.run("update gyre_run set error = ? where id = ?", explainAside(deaths + 1), run);
     }
-    return [{ session: id, worker, status }];
+    return [{ session: id, worker, status, why }];
   });
 }
 
@@ -97,17 +101,19 @@ export function listWorkers(db: Statements): WorkerRow[] {
   }));
 }
 
+export type DeadWorker = Pick<SweptSession, "worker" | "why">;
+
 /** The workers that are dead, seen from a process that is alive. */
-export function findDead(db: Statements, own: ProcessIdentity, hasExpired: boolean): string[] {
-  const dead = readWorkers(db).filter((record) => {
+export function findDead(db: Statements, own: ProcessIdentity, hasExpired: boolean): DeadWorker[] {
+  return readWorkers(db).flatMap((record): DeadWorker[] => {
     const process: WorkerProcess = JSON.parse(record.process);
     const { graceMs = DEFAULT_GRACE_MS } = process;
     const state = checkProcess(process, own);
     // A process that runs may be busy with something that gives no other work a turn.
     const overMs = readMonotonic() - record.lease - (state === "running" ? graceMs : 0);
-    return state === "gone" || (hasExpired && overMs > 0);
+    if (state === "gone") return [{ worker: record.id, why: "gone" }];
+    return hasExpired && overMs > 0 ? [{ worker: record.id, why: "expired" }] : [];
   });
-  return dead.map(({ id }) => id);
 }
 
 /** Milliseconds that no change of the clock moves, the same for all processes of a machine. */

@@ -7,6 +7,7 @@ import { decodeMessage } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import { toHeader } from "../sessions/store-sessions.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
+import type { Observer } from "./observer.ts";
 import type { Outage } from "./outage.ts";
 import { toSummary } from "../runs/summary.ts";
 import { FencedError, RunLog } from "./run-log.ts";
@@ -25,6 +26,7 @@ export interface ActivationParts {
   readonly runs: Runs;
   readonly admit: WorkerOptions["admit"];
   readonly outage: Outage;
+  readonly observer: Observer;
 }
 
 /** One worker's work on a session, from its claim until it is parked. */
@@ -33,6 +35,7 @@ export class Activation {
   readonly #runs: Runs;
   readonly #definition: DurableAgent;
   readonly #admit: WorkerOptions["admit"];
+  readonly #observer: Observer;
   readonly #lost = new AbortController();
   readonly #log: RunLog;
   /** The inbox is not looked at while the session is parked: what comes wakes it. */
@@ -44,12 +47,14 @@ export class Activation {
   /** The newest inbox that was read. */
   #inbox: Inbox = { wakes: 0, items: [] };
 
-  constructor({ runs, admit, outage }: ActivationParts, claim: Claim, definition: DurableAgent) {
+  constructor(parts: ActivationParts, claim: Claim, definition: DurableAgent) {
+    const { runs, admit, outage, observer } = parts;
     this.claim = claim;
     this.#runs = runs;
     this.#definition = definition;
     this.#admit = admit;
-    this.#log = new RunLog(runs.store, claim, this.#lost.signal, outage);
+    this.#observer = observer;
+    this.#log = new RunLog(runs.store, claim, this.#lost.signal, outage, observer.meter);
   }
 
   /** The wakes of the newest inbox that was read. */
@@ -186,7 +191,17 @@ export class Activation {
     try {
       const options = await this.#definition.open(open);
       const close = async (): Promise<void> => this.#definition.close?.(open);
-      const parts = { runs: this.#runs, claim, row, session, context, options, log: this.#log };
+      const { meter } = this.#observer;
+      const parts = {
+        runs: this.#runs,
+        claim,
+        row,
+        session,
+        context,
+        options,
+        log: this.#log,
+        meter,
+      };
       return new Work({ ...parts, close, isDraining: () => this.#isDraining });
     } catch (error) {
       if (isFenced(error)) throw error;
@@ -219,7 +234,9 @@ export class Activation {
     const last = end ?? work.inferEnd();
     const answer = await work.readAnswer(last);
     const outcome = await this.#end(row, last, !work.hasWrittenEnd, answer);
-    return outcome === "woken" ? undefined : "ended";
+    if (outcome === "woken") return undefined;
+    this.#noteEnd(row, last, work.activeMs);
+    return "ended";
   }
 
   #end(
@@ -245,6 +262,11 @@ export class Activation {
     );
   }
 
+  #noteEnd({ id: run }: RunRow, { stop, turns }: AgentEndEvent, activeMs: number): void {
+    this.#observer.meter.countRun(activeMs);
+    this.#observer.log({ event: "end", session: this.claim.session, run, stop, turns, activeMs });
+  }
+
   /** Ends a run that cannot be worked on. `retry()` tries again. */
   async #fail(row: RunRow, errorText: string): Promise<ActivationOutcome> {
     for (;;) {
@@ -253,7 +275,9 @@ export class Activation {
         ...{ type: "agent_end", messages: [], stop: "error", errorMessage: errorText },
         ...{ turns: row.turns, usage: JSON.parse(row.usage), undelivered: [], pending: [] },
       };
-      if ((await this.#end(row, end, true)) === "done") return "ended";
+      if ((await this.#end(row, end, true)) === "woken") continue;
+      this.#noteEnd(row, end, row.activeMs);
+      return "ended";
     }
   }
 

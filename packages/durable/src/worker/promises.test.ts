@@ -616,7 +616,7 @@ describe("limits and order", () => {
       expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
       await store.heartbeat("w1", -20_000, 1);
       const swept = await store.sweep({ expired: true, maxDeaths: 3 });
-      expect(swept).toEqual([{ session: "r", worker: "w1", status: "ready" }]);
+      expect(swept).toEqual([{ session: "r", worker: "w1", status: "ready", why: "expired" }]);
       await store.close();
     },
   );

@@ -3,7 +3,15 @@ import { type EntryInfo, type EntryLog, type EntryRow, isBeside } from "@gyre/se
 import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { assertFits } from "../contract/messages.ts";
 import type { StoredEnd } from "../runs/read-log.ts";
-import type { Change, Claim, Finish, RunProgress, Store } from "../contract/store.ts";
+import type {
+  AppendOutcome,
+  Change,
+  Claim,
+  Finish,
+  RunProgress,
+  Store,
+} from "../contract/store.ts";
+import type { WorkerMeter } from "./meter.ts";
 import type { Outage } from "./outage.ts";
 
 const MIN_PAUSE_MS = 20;
@@ -32,6 +40,7 @@ export class RunLog implements EntryLog {
   /** Fires when the activation is to end without a further commit. */
   readonly #signal: AbortSignal;
   readonly #outage: Outage;
+  readonly #meter: WorkerMeter | undefined;
   #seq: number;
   #last = 0;
   #leaf: number | null;
@@ -50,11 +59,18 @@ export class RunLog implements EntryLog {
   #failure: unknown;
   #known: ReadonlyMap<number, EntryRow> | undefined;
 
-  constructor(store: Store, claim: Claim, signal: AbortSignal, outage: Outage) {
+  constructor(
+    store: Store,
+    claim: Claim,
+    signal: AbortSignal,
+    outage: Outage,
+    meter?: WorkerMeter,
+  ) {
     this.#store = store;
     this.#claim = claim;
     this.#signal = signal;
     this.#outage = outage;
+    this.#meter = meter;
     this.#seq = claim.seq;
     this.#leaf = claim.leaf;
     this.#storedLeaf = claim.leaf;
@@ -194,7 +210,8 @@ export class RunLog implements EntryLog {
     this.#failure ??= new FencedError(this.#claim.session);
     for (;;) {
       try {
-        const commit = (): Promise<string> => this.#store.finish(this.#claim, change, finish);
+        const commit = (): ReturnType<Store["finish"]> =>
+          this.#store.finish(this.#claim, change, finish);
         return (await this.#insist(commit)) === "done";
       } catch (error) {
         const isOver = error instanceof DurableError && ["fenced", "closed"].includes(error.code);
@@ -263,13 +280,15 @@ export class RunLog implements EntryLog {
   }
 
   /** While the store is away the step waits: the claim is ours until another worker has it. */
-  async #insist<T>(commit: () => Promise<T>): Promise<T> {
+  async #insist<T extends AppendOutcome | "woken">(commit: () => Promise<T>): Promise<T> {
+    const from = performance.now();
     let waited: "late" | "woken" = "late";
     for (let pause = MIN_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       if (this.#signal.aborted) throw new FencedError(this.#claim.session);
       try {
         const outcome = await commit();
         this.#outage.end();
+        this.#meter?.countCommit(performance.now() - from, outcome);
         return outcome;
       } catch (error) {
         if (!isUnavailable(error)) throw error;

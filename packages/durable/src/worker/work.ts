@@ -35,6 +35,7 @@ import type { StoredEnd } from "../runs/read-log.ts";
 import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
+import type { WorkerMeter } from "./meter.ts";
 import type { RunLog } from "./run-log.ts";
 import { waitsForPerson } from "./waiting.ts";
 
@@ -51,6 +52,7 @@ interface WorkParts {
   context: SessionContext;
   options: DurableAgentOptions | CreateDurableAgent;
   log: RunLog;
+  meter: WorkerMeter;
   close: () => Promise<void>;
   isDraining: () => boolean;
 }
@@ -159,6 +161,11 @@ export class Work {
     };
   }
 
+  /** Time that workers have spent on the run. */
+  get activeMs(): number {
+    return Math.round(this.#activeMs);
+  }
+
   /** Takes what was sent. */
   accept(items: readonly InboxItem[]): void {
     this.#postponed = [];
@@ -256,6 +263,7 @@ export class Work {
     run: (options: ContinueOptions & { output: AnySchema }) => Promise<AgentEndEvent>,
   ): Promise<AgentEndEvent> {
     this.#startedAt = performance.now();
+    if (!this.#hasAsked && this.#mayRepeat()) this.#parts.meter.modelRepeats++;
     this.#hasAsked = true;
     const limits = this.#readLeft() ?? this.#planLastCalls();
     if (!limits) return { ...this.inferEnd(), stop: "limit" };
@@ -273,6 +281,12 @@ export class Work {
     this.#isEnded = true;
     this.#count();
     return end;
+  }
+
+  /** Whether a worker that died may have asked the model for the next answer already. */
+  #mayRepeat(): boolean {
+    const last = this.agent.state.messages.at(-1);
+    return this.#parts.claim.deaths > 0 && last?.role !== "assistant" && !this.#abortion;
   }
 
   /**
@@ -443,8 +457,11 @@ export class Work {
   }
 
   async #takeMessage(event: Extract<AgentEvent, { type: "message_end" }>): Promise<void> {
-    const { log, runs, claim } = this.#parts;
+    const { log, meter, runs, claim } = this.#parts;
     const { message } = event;
+    if (message.role === "toolResult" && message.outcome === "interrupted") {
+      meter.countInterrupted(message.toolName);
+    }
     const item = this.#deliveries.get(message);
     if (item !== undefined) {
       await log.deliver(item, () => this.#write(event));

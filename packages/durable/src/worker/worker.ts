@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { DurableAgent } from "../contract/agent.ts";
-import { DurableError } from "../contract/errors.ts";
-import { formatMetrics, type Metric } from "../runs/metrics.ts";
+import { DurableError, isUnavailable } from "../contract/errors.ts";
+import { formatMetrics } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
-import type { RunSummary } from "../contract/types.ts";
+import type { RunSummary, WorkerLogLine } from "../contract/types.ts";
 import type { AgentVersion, Claim, LeaseKeeper, Store } from "../contract/store.ts";
 import { Activation, type ActivationOutcome, type ActivationParts } from "./activation.ts";
+import { Observer } from "./observer.ts";
 import { Outage } from "./outage.ts";
 import { findMaxRss, LoadGauge } from "./load.ts";
 import { RunLog } from "./run-log.ts";
@@ -34,6 +35,8 @@ export interface WorkerOptions {
   admit?: (run: RunSummary) => number | Promise<number>;
   /** Workers in a row that may die with a run before it is claimed alone, and then set aside. Default 3. */
   maxDeaths?: number;
+  /** Receives what the worker does, without content: one object for each line of a log. */
+  onLog?: (line: WorkerLogLine) => void;
   /** Receives errors that no caller waits for. Default: that of the runs. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -83,7 +86,7 @@ export class Worker {
   readonly #activations = new Map<string, Activation>();
   /** Versions of runs that an agent does not accept, by the agent's name. */
   readonly #refused = new Map<string, Set<string>>();
-  readonly #stats = { claims: 0, ended: 0, parked: 0, lost: 0, swept: 0 };
+  readonly #observer: Observer;
   #id = randomUUID();
   #state: "new" | "working" | "draining" | "stopped" = "new";
   #timers: NodeJS.Timeout[] = [];
@@ -121,9 +124,14 @@ export class Worker {
       maxLagMs: options.maxLagMs ?? DEFAULT_MAX_LAG_MS,
       maxRssBytes: options.maxRssBytes ?? findMaxRss(),
     });
-    this.#parts = { runs, admit: options.admit, outage: this.#outage };
     this.#onError = options.onError;
     this.#scheduler = new Scheduler(this.#store, (error) => this.#report(error, "schedules"));
+    this.#observer = new Observer({
+      onLog: options.onLog,
+      report: (error, where) => this.#report(error, where),
+    });
+    const { admit } = options;
+    this.#parts = { runs, admit, outage: this.#outage, observer: this.#observer };
   }
 
   /** What the store calls it. Another one after the store has taken it for dead. */
@@ -132,37 +140,17 @@ export class Worker {
   }
 
   get stats(): WorkerStats {
-    return { live: this.#activations.size, ...this.#stats };
+    const { claims, activations, takeovers } = this.#observer.meter;
+    const { ended, parked, released, lost } = activations;
+    const swept = takeovers.gone + takeovers.expired;
+    return { live: this.#activations.size, claims, ended, parked: parked + released, lost, swept };
   }
 
   /** What it has done since it was started, as Prometheus reads it. */
   metrics(): string {
-    const { live, claims, ended, parked, lost, swept } = this.stats;
-    const age = this.#beatAt === 0 ? 0 : (performance.now() - this.#beatAt) / 1_000;
-    const one = (name: string, type: Metric["type"], help: string, value: number): Metric => ({
-      ...{ name, type, help },
-      samples: [{ value }],
-    });
-    return formatMetrics([
-      one("gyre_worker_live", "gauge", "Runs that the worker works on.", live),
-      one("gyre_claims_total", "counter", "Sessions that it has claimed.", claims),
-      {
-        name: "gyre_activations_total",
-        type: "counter",
-        help: "Activations by how they ended; lost: another worker had the session.",
-        samples: Object.entries({ ended, parked, lost }).map(([outcome, value]) => ({
-          labels: { outcome },
-          value,
-        })),
-      },
-      one("gyre_takeovers_total", "counter", "Sessions that it took from dead workers.", swept),
-      one(
-        "gyre_heartbeat_age_seconds",
-        "gauge",
-        "Time since the last heartbeat that has reached the store was sent.",
-        age,
-      ),
-    ]);
+    const beatAgeMs = this.#beatAt === 0 ? 0 : performance.now() - this.#beatAt;
+    const state = { live: this.#activations.size, beatAgeMs, overload: this.#load.findOverload() };
+    return formatMetrics(this.#observer.meter.list(state));
   }
 
   /** Begins to work, and returns. */
@@ -235,11 +223,13 @@ export class Worker {
     if (this.#beating) {
       // The store takes too long to answer: what it says of others does not count.
       this.#steadySince = Infinity;
+      if (performance.now() - this.#beatAt > this.#leaseMs) this.#noteStore(true);
       return;
     }
     this.#beating = this.#sendBeat()
       .catch((error: unknown) => {
         this.#steadySince = Infinity;
+        if (isUnavailable(error)) this.#noteStore(true);
         this.#report(error, "heartbeat");
       })
       .finally(() => (this.#beating = undefined));
@@ -248,11 +238,16 @@ export class Worker {
   async #sendBeat(): Promise<void> {
     const sentAt = performance.now();
     const isAlive = await this.#store.heartbeat(this.#id, this.#leaseMs, this.#activations.size);
+    this.#noteStore(false);
     if (!isAlive) return this.#beBornAgain();
     this.#beatAt = sentAt;
     const isLate = performance.now() - sentAt > this.#leaseMs / BEATS_IN_A_LEASE;
     if (isLate) this.#steadySince = Infinity;
     else if (this.#steadySince === Infinity) this.#steadySince = performance.now();
+  }
+
+  #noteStore(isAway: boolean): void {
+    this.#observer.noteStore(isAway, performance.now());
   }
 
   /** The store has taken it for dead: its sessions are others'. */
@@ -281,8 +276,14 @@ export class Worker {
     const isFresh = now - this.#beatAt < (2 * this.#leaseMs) / BEATS_IN_A_LEASE;
     const expired = isFresh && now - this.#steadySince > this.#leaseMs;
     const swept = await this.#store.sweep({ expired, maxDeaths: this.#maxDeaths });
-    this.#stats.swept += swept.length;
-    if (swept.length > 0) this.#claimSoon();
+    if (swept.length === 0) return;
+    const workers = new Set(swept.map(({ worker }) => worker)).size;
+    this.#observer.log({ event: "sweep", workers, sessions: swept.length });
+    for (const { session, worker, status, why } of swept) {
+      this.#observer.meter.takeovers[why]++;
+      if (status === "aside") this.#observer.log({ event: "aside", session, worker });
+    }
+    this.#claimSoon();
   }
 
   #claimSoon(): void {
@@ -341,28 +342,35 @@ export class Worker {
   }
 
   #activate(claim: Claim): void {
-    const { session, agent: name, version } = claim;
+    const { session, agent: name, version, token: activation, deaths, run } = claim;
     const agent = this.#agents.get(name);
-    this.#stats.claims++;
+    this.#observer.meter.claims++;
+    this.#observer.log({
+      ...{ event: deaths > 0 ? "takeover" : "claim", session, agent: name, activation, deaths },
+      ...(run !== undefined && { run }),
+    });
     if (!agent || (version !== "" && agent.accepts?.(version) === false)) {
       void this.#refuse(claim);
       return;
     }
-    const activation = new Activation(this.#parts, claim, agent);
-    if (this.#state !== "working") activation.drain();
-    this.#activations.set(session, activation);
-    void activation.work().then((outcome) => {
-      if (this.#activations.get(session) === activation) this.#activations.delete(session);
-      this.#count(outcome);
+    const work = new Activation(this.#parts, claim, agent);
+    if (this.#state !== "working") work.drain();
+    this.#activations.set(session, work);
+    void work.work().then((outcome) => {
+      if (this.#activations.get(session) === work) this.#activations.delete(session);
+      this.#count(claim, outcome);
       this.#claimSoon();
       this.#onIdle();
     });
   }
 
-  #count(outcome: ActivationOutcome): void {
-    if (outcome === "ended") this.#stats.ended++;
-    else if (outcome === "lost") this.#stats.lost++;
-    else this.#stats.parked++;
+  #count({ session, token: activation }: Claim, outcome: ActivationOutcome): void {
+    this.#observer.meter.activations[outcome]++;
+    if (outcome === "lost") this.#observer.log({ event: "fenced", session, activation });
+    else if (outcome !== "ended") {
+      const status = outcome === "parked" ? "waiting" : "ready";
+      this.#observer.log({ event: "park", session, activation, status });
+    }
   }
 
   /** Leaves a run to a worker of another version. */
