@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { complete } from "./client.ts";
+import { manualClock } from "../testing/manual-clock.ts";
 import { cutOff, fail, scriptedModel } from "../testing/scripted.ts";
 
 const { model } = scriptedModel([]);
@@ -10,6 +11,17 @@ it("complete gives the whole response, and passes the options on", async () => {
   const message = await complete(client, client.model, context, { maxTokens: 3 });
   expect(message).toMatchObject({ content: [{ type: "text", text: "Hello" }], stopReason: "stop" });
   expect(client.calls).toMatchObject([{ options: { maxTokens: 3 } }]);
+});
+
+it("complete takes messages without a time: they get that of the call", async () => {
+  const client = scriptedModel(["Hello"]);
+  const clock = { ...manualClock(), now: () => 42 };
+  const asked = { messages: [{ role: "user", content: "Hi" }] } as const;
+  await complete(client, client.model, asked, { clock });
+  await complete(scriptedModel(["Hello"]), client.model, {
+    messages: [{ role: "user", content: "Hi" }],
+  });
+  expect(client.calls[0]?.messages).toEqual([{ role: "user", content: "Hi", timestamp: 42 }]);
 });
 
 it("complete gives a failed response as a message", async () => {

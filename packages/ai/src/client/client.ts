@@ -1,6 +1,12 @@
 import type { Clock } from "../common/clock.ts";
 import type { AssistantMessageEventStream } from "../stream/assistant-stream.ts";
-import type { AssistantMessage, Context, Model, ThinkingLevel } from "../messages/messages.ts";
+import type {
+  AssistantMessage,
+  Context,
+  Message,
+  Model,
+  ThinkingLevel,
+} from "../messages/messages.ts";
 
 /** Tokens that a model may think for, by level. */
 export type ThinkingBudgets = Partial<Record<Exclude<ThinkingLevel, "off">, number>>;
@@ -70,15 +76,26 @@ export interface ProtocolClient {
   stream: StreamFn;
 }
 
+type WithOptionalTime<M> = M extends Message
+  ? Omit<M, "timestamp"> & { timestamp?: number }
+  : never;
+
+/** What is asked, as a program writes it: a message without a `timestamp` gets the time of the call. */
+export interface ContextInput extends Omit<Context, "messages"> {
+  messages: readonly WithOptionalTime<Message>[];
+}
+
 /** One response, whole. A failed one is a message too: look at `stopReason`. */
 export async function complete(
   client: ProtocolClient,
   model: Model,
-  context: Context,
+  context: ContextInput,
   options: StreamOptions = {},
 ): Promise<AssistantMessage> {
   checkRequest(model, context);
-  return (await client.stream(model, context, options)).result();
+  const now = options.clock?.now() ?? Date.now();
+  const messages = context.messages.map((message): Message => ({ timestamp: now, ...message }));
+  return (await client.stream(model, { ...context, messages }, options)).result();
 }
 
 /** Throws on what programs without types write, and says what to write instead. */
@@ -93,6 +110,6 @@ function checkRequest(model: unknown, context: unknown): void {
   if (typeof context === "object" && context !== null && "messages" in context) return;
   const content = JSON.stringify(typeof context === "string" ? context : "Hi");
   throw new TypeError(
-    `The context of ${call} is an object with messages: give { messages: [{ role: "user", content: ${content}, timestamp: Date.now() }] }.`,
+    `The context of ${call} is an object with messages: give { messages: [{ role: "user", content: ${content} }] }.`,
   );
 }
