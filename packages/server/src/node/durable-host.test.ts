@@ -2,9 +2,12 @@ import type { AgentEvent } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { callAll } from "@gyre/ai/testing";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Payload } from "@gyre/protocol";
 import { RemoteAgent } from "../client/remote-agent.ts";
+import { CheckingClient } from "../testing/checking-client.ts";
 import {
   createDurableWorld,
+  type DurableServer,
   type DurableWorld,
   officeAgent,
   textTool,
@@ -13,13 +16,37 @@ import {
 let world: DurableWorld;
 afterEach(() => world.close());
 
-/** Settles when a tool runs. */
-function waitForCall(agent: RemoteAgent): Promise<void> {
+/** Settles with the next event of a type. */
+function waitFor(agent: RemoteAgent, wanted: AgentEvent["type"]): Promise<void> {
   return new Promise((resolve) => {
-    agent.subscribe(({ type }) => {
-      if (type === "tool_execution_start") resolve();
+    const stop = agent.subscribe(({ type }) => {
+      if (type !== wanted) return;
+      stop();
+      resolve();
     });
   });
+}
+
+function waitForCall(agent: RemoteAgent): Promise<void> {
+  return waitFor(agent, "tool_execution_start");
+}
+
+/** Sends a request with an id of its own, on a connection of its own. */
+async function requestAt(
+  server: DurableServer,
+  type: string,
+  payload: Payload,
+  id: string,
+  stream?: string,
+): Promise<Payload> {
+  const client = new CheckingClient(server.connect());
+  await client.ask("hello", { versions: [1] });
+  if (stream !== undefined) await client.ask("session_attach", {}, stream);
+  client.send({ type, payload, id, ...(stream !== undefined && { stream, seq: 2 }) });
+  const answer = await client.next((frame) => frame.re === id);
+  await client.close();
+  if (answer.type !== "ack") throw new Error(`${type}: ${JSON.stringify(answer.payload)}`);
+  return answer.payload;
 }
 
 /** Roles and texts. */
@@ -56,6 +83,69 @@ describe("servers of one store", () => {
       ...["turn_start", "message_start", "message_end", "turn_end", "agent_end"],
     ]);
     expect(front.errors).toEqual([]);
+  });
+
+  it("a session that was made on one server is there on the others, before its first prompt", async () => {
+    world = createDurableWorld();
+    const one = await world.open([]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(one));
+    const client = world.client(two);
+    const [listed] = await RemoteAgent.list(client);
+    expect(listed).toMatchObject({ id: agent.sessionId, isOpen: false, isRunning: false });
+    const other = await RemoteAgent.attach(client, agent.sessionId);
+    expect(other.state.messages).toEqual([]);
+    await expect(RemoteAgent.attach(client, "s-none")).rejects.toMatchObject({
+      code: "session_not_found",
+    });
+    const page = await RemoteAgent.listPage(client, { limit: 1 });
+    expect(page).toMatchObject({ sessions: [{ id: agent.sessionId, isOpen: true }] });
+  });
+
+  it("requests that are sent to one server and again to another are done once, with the first answer", async () => {
+    world = createDurableWorld();
+    let goOn = (): void => {};
+    const waiting = new Promise<string>((resolve) => (goOn = () => resolve("waited")));
+    const wait = textTool("wait", () => waiting);
+    const pay = textTool("pay", () => "paid", { needsApproval: true });
+    const script = [callAll([["wait", {}]]), callAll([["pay", {}]]), "Done."];
+    const one = await world.open([officeAgent(script, [wait, pay])]);
+    const two = await world.open([]);
+    const session = String((await requestAt(one, "session_create", {}, "c1"))["session"]);
+    expect((await requestAt(two, "session_create", {}, "c1"))["session"]).toBe(session);
+    const ask = async (type: string, payload: Payload, id: string): Promise<Payload> => {
+      const first = await requestAt(one, type, payload, id, session);
+      const again = await requestAt(two, type, payload, id, session);
+      expect(again).toEqual(first);
+      return first;
+    };
+    const other = await RemoteAgent.attach(world.client(two), session);
+    const suspended = waitFor(other, "agent_end");
+    const begun = waitForCall(other);
+    expect(await ask("prompt", { text: "Go." }, "p1")).toEqual({ seq: 0 });
+    await begun;
+    await ask("steer", { text: "Left." }, "t1");
+    await ask("follow_up", { text: "Right." }, "f1");
+    goOn();
+    await suspended;
+    const [call] = other.state.pending;
+    const decisions = { [call?.toolCall.id ?? ""]: { type: "approve" } };
+    const ended = waitFor(other, "agent_end");
+    await ask("approve", { decisions }, "a1");
+    await ended;
+    // Again after all is over.
+    expect(await ask("approve", { decisions }, "a1")).not.toEqual({ seq: 0 });
+    expect(await ask("prompt", { text: "Go." }, "p1")).toEqual({ seq: 0 });
+    await ask("steer", { text: "Left." }, "t1");
+    await ask("abort", {}, "x1");
+    const texts = listTexts(other).filter((text) => !text.startsWith("assistant"));
+    expect(texts).toEqual([
+      "user: Go.",
+      "toolResult: waited",
+      "user: Left.",
+      "toolResult: paid",
+      "user: Right.",
+    ]);
   });
 
   it("a client that comes to another server in the middle of a run gets its end", async () => {

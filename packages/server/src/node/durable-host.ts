@@ -1,7 +1,21 @@
 import { createHash } from "node:crypto";
 import type { Runs } from "@gyre/durable";
-import type { SessionHost, SessionInfo, SessionOptions } from "../sessions/session-host.ts";
+import type {
+  SessionHost,
+  SessionInfo,
+  SessionOptions,
+  SessionPage,
+} from "../sessions/session-host.ts";
 import { DurableSession } from "./durable-session.ts";
+import type { Settings } from "./session-mirror.ts";
+
+/** What a new session begins with. */
+export interface NewDurableSession {
+  /** The folder that it works in. */
+  cwd?: string;
+  /** What its agent finds in `OpenRun.settings`. */
+  settings?: Settings;
+}
 
 export interface DurableHostOptions {
   /** Where sessions are kept. */
@@ -9,11 +23,18 @@ export interface DurableHostOptions {
   /** The name of the agent that works on them. */
   readonly agent: string;
   readonly tenant?: string;
-  /** Workers of this pool alone work on them. */
+  /** New sessions are bound to it: workers of this pool alone work on them. */
   readonly pool?: string;
+  /** Sessions of this folder are listed. Default "", which is that of sessions without one. */
+  readonly cwd?: string;
+  /** What a client may ask for in a new session; throws what is wrong with it. Default: nothing. */
+  readonly prepare?: (options: SessionOptions) => Promise<NewDurableSession>;
   /** Errors that no client gets. */
   readonly onError?: (error: unknown, where: string) => void;
 }
+
+/** Runs that are looked at to know which sessions of a list have one. */
+const MAX_OPEN_RUNS = 1_000;
 
 /**
  * Sessions of a durable store, for any number of servers: each of them answers every client, and a
@@ -21,33 +42,61 @@ export interface DurableHostOptions {
  */
 export class DurableHost implements SessionHost {
   readonly #options: DurableHostOptions;
+  readonly #sessions: ReturnType<Runs["sessions"]>;
 
   constructor(options: DurableHostOptions) {
+    const { runs, tenant = "", pool = "" } = options;
     this.#options = options;
+    this.#sessions = runs.sessions({ tenant, pool });
   }
 
-  create(_options: SessionOptions, key: string): Promise<DurableSession> {
+  async create(options: SessionOptions, key: string): Promise<DurableSession> {
+    const { runs, prepare, tenant = "", pool = "" } = this.#options;
+    const { cwd = this.#cwd, settings } = (await prepare?.(options)) ?? {};
     // The same request, sent to another server, makes no second session.
     const id = `s-${createHash("sha256").update(key).digest("hex").slice(0, 32)}`;
+    const createdAt = Date.now();
+    const head = { id: 1, parentId: null, timestamp: createdAt };
+    const entries = settings
+      ? [{ ...head, type: "settings" as const, data: JSON.stringify({ settings }) }]
+      : [];
+    await runs.store.sessions.create({
+      ...{ id, tenant, pool, cwd, createdAt, entries },
+      leaf: settings ? 1 : null,
+    });
     return this.#open(id);
   }
 
   async open(id: string): Promise<DurableSession | undefined> {
-    const session = await this.#open(id);
-    return session.isStored ? session : undefined;
+    const found = await this.#sessions.locate(id);
+    return found === undefined ? undefined : this.#open(found);
   }
 
   async list(): Promise<readonly SessionInfo[]> {
-    const { runs, agent, tenant = "" } = this.#options;
-    const found = await runs.list({ agent, tenant });
-    const sessions = new Map(found.runs.map((run) => [run.session, run]));
-    return [...sessions].map(([id, { startedAt }]) => ({ id, updatedAt: startedAt.getTime() }));
+    return this.#describe(await this.#sessions.list({ cwd: this.#cwd }));
+  }
+
+  async listPage(page: { limit: number; after?: string }): Promise<SessionPage> {
+    const { sessions, ...more } = await this.#sessions.listPage({ cwd: this.#cwd, ...page });
+    return { ...more, sessions: await this.#describe(sessions) };
+  }
+
+  get #cwd(): string {
+    return this.#options.cwd ?? "";
+  }
+
+  async #describe(sessions: readonly { id: string }[]): Promise<SessionInfo[]> {
+    const { runs, tenant = "" } = this.#options;
+    const status = ["ready", "running"] as const;
+    const open = await runs.list({ tenant, status, limit: MAX_OPEN_RUNS });
+    const running = new Set(open.runs.map(({ session }) => session));
+    return sessions.map((session) => ({ ...session, isRunning: running.has(session.id) }));
   }
 
   #open(id: string): Promise<DurableSession> {
-    const { runs, agent, tenant = "", pool = "", onError } = this.#options;
+    const { runs, agent, tenant = "", onError } = this.#options;
     return DurableSession.open({
-      ...{ runs, id, agent, tenant, pool },
+      ...{ runs, id, agent, tenant },
       onError: onError ?? ((error, where) => runs.report(error, where)),
     });
   }

@@ -18,7 +18,6 @@ export interface DurableSessionOptions {
   /** The agent that works on it. */
   readonly agent: string;
   readonly tenant: string;
-  readonly pool: string;
   readonly onError: (error: unknown, where: string) => void;
 }
 
@@ -73,11 +72,6 @@ export class DurableSession implements SharedSession, SessionInbox {
     return new DurableSession(options, reader, nth, await reader.read());
   }
 
-  /** Whether anything of it is stored. */
-  get isStored(): boolean {
-    return this.view.numbers.seq > 0 || this.#ahead.length > 0;
-  }
-
   get inbox(): SessionInbox {
     return this;
   }
@@ -129,11 +123,11 @@ export class DurableSession implements SharedSession, SessionInbox {
 
   async prompt({ text, images }: SessionPrompt, key: string): Promise<Payload> {
     if (await this.#isKnown(key)) return { seq: this.view.runAfter };
-    const { runs, agent, tenant, pool } = this.#options;
+    const { runs, agent, tenant } = this.#options;
     const id = `${this.id}:${key}`;
     try {
       await runs.start(toInput(text, images), {
-        ...{ id, agent, session: this.id, tenant, pool, ifIdle: true },
+        ...{ id, agent, session: this.id, tenant, ifIdle: true },
       });
     } catch (error) {
       const isBusy = error instanceof DurableError && error.code === "busy";

@@ -1,1 +1,1 @@
-export { DurableHost, type DurableHostOptions } from "./durable-host.ts";
+export { DurableHost, type DurableHostOptions, type NewDurableSession } from "./durable-host.ts";

@@ -21,7 +21,7 @@ import type { SessionView } from "../sessions/session-agent.ts";
 import { type EventNumbers, numberEntry } from "./event-numbers.ts";
 
 type Entry = SessionEntry["entry"];
-type Settings = Extract<Entry, { type: "settings" }>["settings"];
+export type Settings = Extract<Entry, { type: "settings" }>["settings"];
 
 /** A run as clients see it: from a prompt, or a decision, to its end or its next suspension. */
 interface MirroredRun {

@@ -224,7 +224,9 @@ export class SessionService implements WireService {
     const { sessions, next } = await (page ? this.#readPage(page) : this.#readAll());
     const described = sessions.map((info) => {
       const live = this.#sessions.get(info.id);
-      return { ...info, isOpen: live !== undefined, isRunning: live?.isBusy ?? false };
+      // One that is open elsewhere may run there.
+      const isRunning = live?.isBusy ?? info["isRunning"] === true;
+      return { ...info, isOpen: live !== undefined, isRunning };
     });
     return { sessions: described, ...(next !== undefined && { next }) };
   }

@@ -13,6 +13,7 @@ export interface DurableServer {
   readonly runs: Runs;
   readonly worker: Worker | undefined;
   readonly errors: unknown[];
+  connect(): Transport;
   /** Breaks all connections; the worker goes on. */
   cut(): void;
   /** Ends without a goodbye: what it has claimed is lost with it. */
@@ -30,7 +31,6 @@ export interface DurableWorld {
 
 interface Opened extends DurableServer {
   readonly isGone: () => boolean;
-  connect(): Transport;
 }
 
 /** Servers of one file, in this process, each as if it had a process of its own. */
