@@ -5,6 +5,7 @@ import { version as ownVersion } from "./core/version.ts";
 import { checkNames, readOptions } from "./create-coding-agent.ts";
 import { AbortableAgent } from "./extensions/abortable-agent.ts";
 import { type AgentHarness, type PreparedHarness, prepareHarness } from "./harness/harness.ts";
+import type { HarnessOptions } from "./harness/types.ts";
 import type { CodingAgentOptions } from "./options.ts";
 
 /** What workers call the coding agent. */
@@ -71,12 +72,23 @@ export function defineCodingAgent(options: DurableCodingAgentOptions = {}): Dura
   const { permissions, ...given } = rest;
   const own: CodingAgentOptions = { ...given, permissions: { approve: "suspend", ...permissions } };
   checkNames(own);
+  return defineHarnessAgent(name, version, (run) =>
+    readOptions({ ...own, cwd: chooseFolder(cwd, run) }),
+  );
+}
+
+/** The same, by what a harness is opened with. */
+export function defineHarnessAgent(
+  name: string,
+  version: string,
+  read: (run: CodingRun) => Promise<HarnessOptions>,
+): DurableCodingAgent {
   const opened = new Map<CodingRun, AgentHarness | PreparedHarness>();
   return {
     name,
     version,
     async open(run) {
-      const setup = await readOptions({ ...own, cwd: chooseFolder(cwd, run) });
+      const setup = await read(run);
       const session = run.transcript;
       const prepared = await prepareHarness({ ...setup, session, isJournaled: true });
       opened.set(run, prepared);

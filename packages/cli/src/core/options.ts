@@ -211,6 +211,14 @@ export const OPTIONS = {
     about:
       "where the runs are: file:PATH or postgres://USER@HOST/NAME; by default GYRE_DATABASE, else file:./runs.db",
   },
+  worker: { type: "boolean", about: "work on runs of the database, which is the default" },
+  "no-worker": { type: "boolean", about: "answer clients alone, and leave runs to other servers" },
+  pool: {
+    type: "string",
+    value: "NAME",
+    about:
+      "the servers that sessions stay with, host:NAME by default: their files are on this machine",
+  },
   status: {
     type: "string",
     value: "A,B",
@@ -307,9 +315,15 @@ export const COMMANDS = {
       "root",
       "allow-unsandboxed",
       "client-keys",
+      "database",
+      "worker",
+      "no-worker",
+      "pool",
       ...SETUP,
     ],
     abouts: {
+      database:
+        "keep sessions in a database, file:PATH or postgres://USER@HOST/NAME, which other servers share",
       quiet: "no log on stderr, but for errors",
       tools: "the tools that clients may use, by name; none: no tools",
       mode: "the most that sessions may do without being asked about, ask by default",

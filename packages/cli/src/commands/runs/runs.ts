@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nearNames } from "@gyre/ai";
 import type { Runs } from "@gyre/durable";
 import { SessionError } from "@gyre/sessions";
+import { resolveFileUrl } from "../../core/database.ts";
 import { EXIT, type ExitCode, ExitError, UsageError } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import type { COMMANDS, OptionName, Values } from "../../core/options.ts";
@@ -75,7 +75,10 @@ export async function runRuns(args: readonly string[], values: Values, io: Io): 
   const [name = "list", ...given] = args;
   const verb = findVerb(name);
   checkArguments(name, verb, given, values);
-  const url = resolveFile(values.database ?? (io.env["GYRE_DATABASE"] || DEFAULT_DATABASE), io.cwd);
+  const url = resolveFileUrl(
+    values.database ?? (io.env["GYRE_DATABASE"] || DEFAULT_DATABASE),
+    io.cwd,
+  );
   const place = hidePassword(url);
   if (verb.makes !== true) assertThere(url, place);
   // Loaded here alone: no other command needs a database.
@@ -130,12 +133,6 @@ function explainMissing(verb: string, id: string): string {
     default:
       return `There is no run "${id}". Those that there are: gyre runs list --all.`;
   }
-}
-
-/** A relative path is meant from the folder that the program was started in. */
-function resolveFile(url: string, cwd: string): string {
-  const [, path = ""] = /^file:(?!\/\/)(.*[^/])$/.exec(url) ?? [];
-  return path === "" ? url : `file:${resolve(cwd, path)}`;
 }
 
 /** A command that looks at runs must not make a database where there is none. */

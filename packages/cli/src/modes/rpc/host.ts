@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import { type Agent, type AgentMessage, type Decision, listCalls } from "@gyre/agent";
+import type { Models } from "@gyre/coding/internal/models/models";
 import { ProtocolError } from "@gyre/protocol";
 import {
   applyChanges,
@@ -13,11 +14,22 @@ import {
   type SessionPage,
   type SessionPrompt,
 } from "@gyre/server";
-import { type EntryBody, type Session, SessionError, type SessionStorage } from "@gyre/sessions";
+import {
+  type EntryBody,
+  type Session,
+  SessionError,
+  type SessionSettings,
+  type SessionStorage,
+} from "@gyre/sessions";
 import type { Outcome } from "@gyre/coding/internal/conversation/types";
 import { EXIT, toExitCode, UsageError } from "../../core/exit-codes.ts";
-import { type Ceilings, isModeWithin, isToolWithin } from "@gyre/coding/internal/harness/ceilings";
-import type { Approvals, Harness } from "@gyre/coding/internal/harness/harness";
+import {
+  assertModel,
+  type Ceilings,
+  isModeWithin,
+  isToolWithin,
+} from "@gyre/coding/internal/harness/ceilings";
+import type { Approvals, Harness, HarnessOptions } from "@gyre/coding/internal/harness/harness";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { isMode, MODE_NAMES, modelValue } from "@gyre/coding/internal/text/choices";
@@ -27,6 +39,8 @@ export interface RpcFolder {
   cwd: string;
   /** Absent: nothing is written down. */
   store?: SessionStorage;
+  /** What a harness of this folder is opened with, but for its session. */
+  harness: Omit<HarnessOptions, "approvals">;
   /** Loads the modules that sessions need: the first one takes no longer than others. */
   loadTools?(): Promise<void>;
   open(options: {
@@ -51,11 +65,12 @@ export function rpcSetup(io: Io): RpcSetup {
     ]);
     const setup = await readSetup(values, io);
     const isKept = setup.settings.sessions !== false && !values["no-session"];
+    const harness = { ...setup, env: io.env, onForeignCode: io.onForeignCode };
     return {
       cwd: setup.cwd,
+      harness,
       loadTools: () => loadTools(setup.cwd, io.env),
-      open: (options) =>
-        openHarness({ ...setup, env: io.env, onForeignCode: io.onForeignCode, ...options }),
+      open: (options) => openHarness({ ...harness, ...options }),
       // One for all: it knows the names that it has read.
       ...(isKept && { store: await (store ??= openStore(io)) }),
     };
@@ -86,6 +101,12 @@ export interface RpcHostOptions {
   start: string;
   /** The most that sessions may have. Absent: the command line has defaults alone. */
   ceilings?: Ceilings;
+}
+
+/** What a new session is set to. */
+export interface PlannedSession {
+  cwd: string;
+  settings: SessionSettings;
 }
 
 /** Sessions as `gyre rpc` has them: each with a folder, tools and permissions of its own. */
@@ -144,6 +165,37 @@ export class RpcHost implements SessionHost {
     });
   }
 
+  /** What a session that is kept elsewhere begins with. Throws what a client may not have. */
+  plan(options: SessionOptions, models: Pick<Models, "find">): Promise<PlannedSession> {
+    return withProtocolErrors(async () => {
+      const asked = toValues(options);
+      assertWithin(options, this.#ceilings);
+      const { cwd, harness } = await this.#enter(asked);
+      const { thinking, tools, mode = "ask" } = harness.settings;
+      const model = asked.model === undefined ? undefined : await models.find(asked.model);
+      if (model) assertModel(model, this.#ceilings);
+      return {
+        cwd,
+        settings: {
+          ...(model && { model: { provider: model.provider, id: model.id } }),
+          ...(thinking && { thinkingLevel: thinking }),
+          ...(tools && { tools }),
+          mode,
+        },
+      };
+    });
+  }
+
+  /** What a harness is opened with for a run that a worker does in a folder. */
+  async readHarness(cwd: string): Promise<HarnessOptions> {
+    const { harness } = await this.#enter({ cwd });
+    const ceilings = this.#ceilings;
+    return {
+      ...{ ...harness, approvals: "suspend", keepsRights: true },
+      ...(ceilings && { ceilings }),
+    };
+  }
+
   list(): Promise<readonly SessionInfo[]> {
     return withProtocolErrors(async () => {
       const { store } = await this.#setup(this.#values);
@@ -162,6 +214,10 @@ export class RpcHost implements SessionHost {
   }
 
   /** The folder whose sessions are listed. Sessions are made in real folders. */
+  get ownFolder(): string {
+    return this.#ownFolder;
+  }
+
   get #ownFolder(): string {
     return this.#realFolder(this.#values.cwd);
   }

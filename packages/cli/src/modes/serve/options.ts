@@ -1,6 +1,8 @@
-import { toUrl } from "@gyre/ai";
+import { hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { toUrl } from "@gyre/ai";
 import { defaultSessionFolder } from "@gyre/sessions";
+import { resolveFileUrl } from "../../core/database.ts";
 import { UsageError } from "../../core/exit-codes.ts";
 import type { Io } from "../../core/io.ts";
 import { type OptionName, PORT_OPTIONS, type Values } from "../../core/options.ts";
@@ -50,6 +52,17 @@ export interface ServeOptions {
   isQuiet: boolean;
   /** Whether clients may send keys of their own. */
   clientKeys?: boolean;
+  /** Where sessions are kept, with other servers. Absent: in files. */
+  database?: ServeDatabase;
+}
+
+/** A database that servers share. */
+export interface ServeDatabase {
+  url: string;
+  /** Whether this server works on runs. */
+  isWorker: boolean;
+  /** What its sessions are bound to. */
+  pool: string;
 }
 
 /** Reads it. Throws `UsageError`. */
@@ -59,6 +72,7 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
     idleMs: parseSeconds("idle", values.idle, DEFAULT_IDLE_MS),
     isQuiet: values.quiet ?? false,
     ...(values["client-keys"] && { clientKeys: true }),
+    ...readDatabase(values, cwd),
   };
   if (values.stdio) {
     const other = PORT_OPTIONS.find((name) => values[name] !== undefined);
@@ -80,6 +94,29 @@ export function serveOptions(values: Values, { cwd, env }: Pick<Io, "cwd" | "env
       tokenFile: file === undefined ? defaultTokenFile(env) : resolve(cwd, file),
       hosts: (values["allow-host"] ?? []).map(parseHost),
       origins: (values["allow-origin"] ?? []).map(parseOrigin),
+    },
+  };
+}
+
+function readDatabase(values: Values, cwd: string): Pick<ServeOptions, "database"> {
+  const { database: url, pool, worker, "no-worker": noWorker } = values;
+  if (url === undefined) {
+    const other = (["worker", "no-worker", "pool"] as const).find(
+      (name) => values[name] !== undefined,
+    );
+    if (other) throw new UsageError(`--${other} is for --database.`);
+    return {};
+  }
+  if (worker && noWorker) throw new UsageError("--worker and --no-worker contradict each other.");
+  if (pool === "") throw new UsageError('--pool "" must be a name, such as host:build-1.');
+  if (values["no-session"]) {
+    throw new UsageError("--no-session writes nothing down, and --database does.");
+  }
+  return {
+    database: {
+      url: resolveFileUrl(url, cwd),
+      isWorker: !noWorker,
+      pool: pool ?? `host:${hostname()}`,
     },
   };
 }

@@ -17,6 +17,7 @@ import { readCeilings } from "./ceilings.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { errorCode, ServeLog } from "./log.ts";
 import { isLoopback, type ServeOptions, serveOptions, type ServePlace } from "./options.ts";
+import { SharedSessions } from "./shared-sessions.ts";
 import { usableModels } from "./usable-models.ts";
 import { WatchedService } from "./watched-service.ts";
 
@@ -64,6 +65,8 @@ class Served {
   readonly #clock: Clock;
   readonly #models: ModelService;
   readonly #sessions: SessionService;
+  /** Of a server with a database. */
+  readonly #shared: SharedSessions | undefined;
   readonly #wire: WireServer;
   #isStopping = false;
   #connections = 0;
@@ -75,17 +78,19 @@ class Served {
     log: ServeLog,
     clock: Clock,
     models: ModelService,
-    sessions: SessionService,
+    sessions: SessionService | SharedSessions,
   ) {
     this.#options = options;
     this.#log = log;
     this.#clock = clock;
     this.#models = models;
-    this.#sessions = sessions;
-    const watched = [models, sessions].map(
+    this.#shared = sessions instanceof SharedSessions ? sessions : undefined;
+    this.#sessions = sessions instanceof SharedSessions ? sessions.service : sessions;
+    const watched = [models, this.#sessions].map(
       (service) =>
         new WatchedService(service, {
-          isStopping: () => this.#isStopping,
+          // What is begun in a shared session goes on elsewhere.
+          isStopping: () => this.#isStopping && (service === models || !this.#shared),
           onRefused: (type, error) => {
             const code = errorCode(error) ?? "internal_error";
             log.info({ event: "request_error", type, code });
@@ -141,13 +146,18 @@ class Served {
     await host
       .prepare()
       .catch((error: unknown) => onError(error, "preparing for the first client"));
-    const sessions: SessionService = new SessionService(host, {
+    const service = {
       clock,
       onError,
       idleMs: options.idleMs,
-      isTaken: (id) => modelService.hasStream(id),
-    });
-    return new Served(options, log, clock, modelService, sessions);
+      isTaken: (id: string): boolean => modelService.hasStream(id),
+    };
+    const { database } = options;
+    const opened = database
+      ? await SharedSessions.open({ database, host, models, log, service })
+      : new SessionService(host, service);
+    const sessions = opened instanceof SharedSessions ? opened.service : opened;
+    return new Served(options, log, clock, modelService, opened);
   }
 
   /** Until the program is asked to end. */
@@ -198,7 +208,7 @@ class Served {
     await orAborted(gone, signal);
     if (signal.aborted) await this.#stop();
     // No client can come back to it.
-    else await this.#wire.close();
+    else await this.#close();
     return signal.aborted ? findExitCode(signal) : EXIT.done;
   }
 
@@ -213,9 +223,17 @@ class Served {
     const { drainMs } = this.#options;
     this.#log.info({ event: "drain", ...this.#running(), drainMs });
     const until = this.#clock.now() + drainMs;
+    const drained = this.#shared?.drain(drainMs);
     while (this.#isBusy() && this.#clock.now() < until) await this.#after(LOOK_MS);
     if (this.#isBusy()) this.#log.info({ event: "abort", ...this.#running() });
+    // Clients of shared sessions continue at another server, which may have the run by now.
+    await this.#close(drained);
+  }
+
+  async #close(drained?: Promise<void>): Promise<void> {
     await this.#wire.close();
+    await (drained ?? this.#shared?.drain(0));
+    await this.#shared?.close();
   }
 
   #running(): { sessions: number; streams: number } {
@@ -224,7 +242,8 @@ class Served {
 
   #isBusy(): boolean {
     const { sessions, streams } = this.#running();
-    return sessions + streams > 0;
+    // A run of a shared session ends where it is.
+    return (this.#shared ? 0 : sessions) + streams > 0;
   }
 
   /** Settles with the work, or without it when the time is over. */
