@@ -10,6 +10,7 @@ import { faults } from "./faults.ts";
 import { growth } from "./growth.ts";
 import { idle } from "./idle.ts";
 import { outage } from "./outage.ts";
+import { serve } from "./serve/serve.ts";
 import { signals } from "./signals.ts";
 import { speed } from "./speed.ts";
 
@@ -26,6 +27,8 @@ const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
   idle           statements of a worker that has nothing to do
   growth [--runs N]
                  what a step takes in a store with many runs (default 100,000)
+  serve [--servers N] [--clients N] [--prompts N] [--timeout SECONDS]
+                 clients of gyre serve --database; their servers are killed, and their connections cut
   outage         the database is away for 5 s under 150 runs
 
 Without --backend: both. Without --seed: a fresh one, which is printed.`;
@@ -40,6 +43,9 @@ const { values, positionals } = parseArgs({
     workers: { type: "string" },
     failures: { type: "string" },
     kills: { type: "string" },
+    servers: { type: "string" },
+    clients: { type: "string" },
+    prompts: { type: "string" },
     timeout: { type: "string" },
     verbose: { type: "boolean" },
     help: { type: "boolean" },
@@ -89,6 +95,14 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
     }),
   faults: (backend) => faults(backend, seed),
   failover: (backend) => failover(backend, parseNumber("kills", values.kills, 50)),
+  serve: (backend) =>
+    serve({
+      ...{ backend, seed },
+      servers: parseNumber("servers", values.servers, 3),
+      clients: parseNumber("clients", values.clients, 4),
+      prompts: parseNumber("prompts", values.prompts, 10),
+      timeoutMs: parseNumber("timeout", values.timeout, 300) * 1_000,
+    }),
   conform,
   signals,
   speed,
