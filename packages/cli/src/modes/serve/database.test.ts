@@ -89,7 +89,7 @@ describe("gyre serve --database", () => {
     expect(sessions).toMatchObject([{ id: agent.sessionId, firstPrompt: "How is tea made?" }]);
   });
 
-  it("SIGTERM: hands over at once, and exits; the client is at the other server", async () => {
+  it("SIGTERM: another server continues at once, and has the client", async () => {
     const url = `file:${join(folder, "runs.db")}`;
     world.service.play([
       { say: [{ call: "write", arguments: { path: "a.txt", content: "tea" }, id: "c1" }] },
