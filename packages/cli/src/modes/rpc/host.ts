@@ -39,8 +39,8 @@ export interface RpcFolder {
   cwd: string;
   /** Absent: nothing is written down. */
   store?: SessionStorage;
-  /** What a harness of this folder is opened with, but for its session. */
-  harness: Omit<HarnessOptions, "approvals">;
+  /** What a harness of this folder is opened with, but for its session; for runs of workers. */
+  harness?: Omit<HarnessOptions, "approvals">;
   /** Loads the modules that sessions need: the first one takes no longer than others. */
   loadTools?(): Promise<void>;
   open(options: {
@@ -171,7 +171,7 @@ export class RpcHost implements SessionHost {
       const asked = toValues(options);
       assertWithin(options, this.#ceilings);
       const { cwd, harness } = await this.#enter(asked);
-      const { thinking, tools, mode = "ask" } = harness.settings;
+      const { thinking, tools, mode = "ask" } = harness?.settings ?? {};
       const model = asked.model === undefined ? undefined : await models.find(asked.model);
       if (model) assertModel(model, this.#ceilings);
       return {
@@ -189,6 +189,7 @@ export class RpcHost implements SessionHost {
   /** What a harness is opened with for a run that a worker does in a folder. */
   async readHarness(cwd: string): Promise<HarnessOptions> {
     const { harness } = await this.#enter({ cwd });
+    if (!harness) throw new Error("Runs of workers are not opened here.");
     const ceilings = this.#ceilings;
     return {
       ...{ ...harness, approvals: "suspend", keepsRights: true },
