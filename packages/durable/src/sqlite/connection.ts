@@ -4,6 +4,8 @@ import { type Driver, explainError, isBusy, type Statement } from "./driver/driv
 
 /** How long others may keep the file to themselves before a caller gets an error. */
 const MAX_BUSY_MS = 30_000;
+/** After as many reads the event loop gets a turn: a caller that only reads must not stop all others. */
+const READS_IN_A_TURN = 16;
 const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 4;
 
@@ -34,6 +36,7 @@ export class Connection implements Statements {
   #queue: Work[] = [];
   #isScheduled = false;
   #isClosed = false;
+  #reads = 0;
   /** Statements that were run, for measurements. */
   statements = 0;
 
@@ -63,7 +66,9 @@ export class Connection implements Statements {
       const attempt = (): void => {
         try {
           this.#assertOpen();
-          resolve(work(this));
+          const value = work(this);
+          if (++this.#reads % READS_IN_A_TURN > 0) resolve(value);
+          else setImmediate(() => resolve(value));
         } catch (error) {
           if (isBusy(error) && Date.now() - since < MAX_BUSY_MS) {
             setTimeout(attempt, pause());
