@@ -25,7 +25,8 @@ export class LiveFeed {
   /** Nothing was lost since the beginning, or since the last packet that was whole. */
   #isInStep = false;
   /** A process that begins to follow is sent what goes on without a question. */
-  #askedAt = performance.now();
+  #isNew = true;
+  #nextAskAt = performance.now() + ASK_AGAIN_MS;
   readonly #output: FeedOutput;
 
   constructor(output: FeedOutput) {
@@ -40,10 +41,13 @@ export class LiveFeed {
     else if (token > this.token) this.#lose(token);
     else if (before !== this.#last) this.#isInStep = false;
     this.#last = last;
-    if (!this.#isInStep) return this.#ask();
+    const start = this.#isInStep ? 0 : events.findIndex(({ type }) => type === "message_start");
+    if (start < 0) return this.#ask();
+    // A message that begins needs nothing of what was lost.
+    if (!this.#isInStep) this.#begin(token);
     this.base = base;
     try {
-      for (const event of events) {
+      for (const event of events.slice(start)) {
         const made = this.#read(event);
         if (made && !isWhole) this.#output.onEvent(made);
       }
@@ -55,21 +59,23 @@ export class LiveFeed {
   }
 
   #begin(token: number): void {
-    this.token = token;
-    this.state = new LiveState();
-    this.#reader = undefined;
+    this.#lose(token);
     this.#isInStep = true;
+    if (this.#isNew) this.#nextAskAt = 0;
+    this.#isNew = false;
   }
 
   #lose(token: number): void {
-    this.#begin(token);
+    this.token = token;
+    this.state = new LiveState();
+    this.#reader = undefined;
     this.#isInStep = false;
   }
 
   #ask(): void {
     const now = performance.now();
-    if (now - this.#askedAt < ASK_AGAIN_MS) return;
-    this.#askedAt = now;
+    if (now < this.#nextAskAt) return;
+    this.#nextAskAt = now + ASK_AGAIN_MS;
     this.#output.ask();
   }
 

@@ -93,3 +93,8 @@ function lengthen(event: unknown): LiveWire | undefined {
     ? (event as unknown as LiveWire)
     : undefined;
 }
+
+/** The texts of a list that another process has sent. */
+export function listTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}

@@ -1,11 +1,12 @@
 import type { AgentTool } from "@gyre/agent";
 import { call, callAll, say } from "@gyre/ai/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PostgresServer, startPostgres } from "../../../../tests/support/postgres.ts";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { startPostgres } from "../../../../tests/support/postgres.ts";
 import type { Run, RunEvent } from "../contract/types.ts";
-import { openRuns } from "../runs/open.ts";
-import type { Runs } from "../runs/runs.ts";
-import { scriptedAgent, withWorker } from "../worker/harness.ts";
+import { openRuns, openStore } from "../runs/open.ts";
+import { Runs } from "../runs/runs.ts";
+import { scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
+import { Worker } from "../worker/worker.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -31,21 +32,35 @@ async function watchAll(run: Run, onEvent: (name: string) => void = () => {}): P
   return names;
 }
 
-describe("watching a run that another process works on", { tags: "postgres" }, () => {
-  let server: PostgresServer;
+const newFile = temporaryUrls("live", afterAll);
+
+describe("watching a run of another process, in a file", () => {
+  testWatching(async () => ({ url: newFile(), remove: async () => {} }));
+});
+
+describe("watching a run of another process, in Postgres", { tags: "postgres" }, () => {
+  testWatching(async () => {
+    const server = await startPostgres();
+    return { url: server.url(), remove: () => server.remove() };
+  });
+});
+
+function testWatching(create: () => Promise<{ url: string; remove: () => Promise<void> }>): void {
+  let url: string;
+  let remove: () => Promise<void>;
   let other: Runs;
   beforeAll(async () => {
-    server = await startPostgres();
-    other = await openRuns(server.url());
+    ({ url, remove } = await create());
+    other = await openRuns(url);
   });
   afterAll(async () => {
     await other?.close();
-    await server?.remove();
+    await remove?.();
   });
 
   it("deltas arrive while the answer streams, and all of them before its end", async () => {
     const agent = scriptedAgent([{ parts: ["I am done."], chunkSize: 5, betweenMs: HOUR_MS }]);
-    await withWorker(server.url(), { agents: [agent] }, async (runs) => {
+    await withWorker(url, { agents: [agent] }, async (runs) => {
       const run = await runs.start("Go.", { agent: "office" });
       const names = await watchAll(other.get(run.id), (name) => {
         // Only a live event can say so: the answer has no end.
@@ -65,7 +80,7 @@ describe("watching a run that another process works on", { tags: "postgres" }, (
 
   it("one that comes later gets the message so far", async () => {
     const agent = scriptedAgent([[say("I am still "), say("here."), { betweenMs: HOUR_MS }]]);
-    await withWorker(server.url(), { agents: [agent] }, async (runs) => {
+    await withWorker(url, { agents: [agent] }, async (runs) => {
       const run = await runs.start("Go.", { agent: "office" });
       for await (const event of run.watch()) if (nameEvent(event) === "I am still ") break;
       // The first begins to follow, the second finds what that has received.
@@ -94,7 +109,7 @@ describe("watching a run that another process works on", { tags: "postgres" }, (
       },
     };
     const agent = scriptedAgent([call("look", { at: "x" }, "c1"), "Done."], { tools: [look] });
-    await withWorker(server.url(), { agents: [agent] }, async (runs) => {
+    await withWorker(url, { agents: [agent] }, async (runs) => {
       const run = await runs.start("Go.", { agent: "office" });
       const calls: unknown[] = [];
       for await (const { event } of other.get(run.id).watch()) {
@@ -123,7 +138,7 @@ describe("watching a run that another process works on", { tags: "postgres" }, (
       },
     };
     const agent = scriptedAgent([callAll([["report", {}]]), "Done."], { tools: [report] });
-    await withWorker(server.url(), { agents: [agent] }, async (runs) => {
+    await withWorker(url, { agents: [agent] }, async (runs) => {
       const run = await runs.start("Go.", { agent: "office" });
       for await (const { event } of other.get(run.id).watch()) {
         if (event.type !== "tool_execution_update") continue;
@@ -133,4 +148,47 @@ describe("watching a run that another process works on", { tags: "postgres" }, (
       expect((await run.result()).text).toBe("Done.");
     });
   });
-});
+
+  it("what was lost shows, and is asked for", async () => {
+    const agent = scriptedAgent([{ parts: ["a b c d e f g h "], chunkSize: 2, betweenMs: 300 }]);
+    const worker = await openStore(url);
+    let losses = 0;
+    let answers = 0;
+    const send = worker.bus.send.bind(worker.bus);
+    // Every second packet is lost that a question could not bring.
+    worker.bus.send = (packets) => {
+      answers += packets.filter(({ isWhole }) => isWhole).length;
+      return send(packets.filter(({ isWhole }) => isWhole || losses++ % 2 === 0));
+    };
+    const runs = new Runs(worker);
+    const working = new Worker(runs, { agents: [agent] });
+    await working.start();
+    const run = await runs.start("Go.", { agent: "office" });
+    const names = await watchAll(other.get(run.id));
+    expect(losses).toBeGreaterThan(2);
+    // One is for the beginning.
+    expect(answers).toBeGreaterThan(1);
+    expect(names.filter((name) => name === "message_start")).toHaveLength(1);
+    expect(names.filter((name) => name.includes(" ")).join("")).toBe("a b c d e f g h ");
+    await working.stop();
+    await runs.close();
+  });
+
+  it("nothing is sent of runs that only their own process watches, or none", async () => {
+    const agent = scriptedAgent([{ parts: ["A long text."], chunkSize: 3, betweenMs: 30 }]);
+    const worker = await openStore(url);
+    const sent = vi.spyOn(worker.bus, "send");
+    const runs = new Runs(worker);
+    const working = new Worker(runs, { agents: [agent] });
+    await working.start();
+    const [here, unwatched] = [
+      await runs.start("Go.", { agent: "office" }),
+      await runs.start("Go.", { agent: "office" }),
+    ];
+    expect(await watchAll(here)).toContain("A l");
+    await unwatched.result();
+    expect(sent).not.toHaveBeenCalled();
+    await working.stop();
+    await runs.close();
+  });
+}

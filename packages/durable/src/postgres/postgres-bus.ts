@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Bus, Packet } from "../contract/bus.ts";
 import { isRecord } from "@gyre/ai";
-import { type LargePacket, pack, parsePacket } from "../live/packets.ts";
+import { type LargePacket, listTexts, pack, parsePacket } from "../live/packets.ts";
 import { type Database, NOW } from "./database.ts";
 import { MAX_PAYLOAD_BYTES, type Notifier } from "./notifier.ts";
 
@@ -266,10 +266,6 @@ export class PostgresBus implements Bus {
       if (packet) for (const listener of [...listeners]) listener(packet);
     }
   }
-}
-
-function listTexts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 }
 
 function split(sessions: readonly string[]): string[][] {

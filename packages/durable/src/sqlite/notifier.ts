@@ -1,4 +1,5 @@
 import type { Hint, Interest } from "../contract/store.ts";
+import type { Follower, FollowerRegistry } from "../live/socket-bus.ts";
 import { Bell } from "./bell.ts";
 import type { Connection } from "./connection.ts";
 
@@ -69,5 +70,39 @@ export class Notifier {
           },
         );
     }, CHECK_MS[interest]);
+  }
+}
+
+/** The processes that follow live events, in a table; a bell is rung for a new one. */
+export class Followers implements FollowerRegistry {
+  readonly #connection: Connection;
+  readonly #bell: Bell;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#bell = new Bell(`${connection.path}-live`);
+  }
+
+  async add({ id, address }: Follower): Promise<void> {
+    await this.#connection.writeOne((db) =>
+      db.run("insert or replace into gyre_watch values (?, ?)", id, address),
+    );
+    this.#bell.ring();
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#connection.writeOne((db) => db.run("delete from gyre_watch where watcher = ?", id));
+  }
+
+  list(): Promise<Follower[]> {
+    return this.#connection.read((db) => db.all("select watcher as id, address from gyre_watch"));
+  }
+
+  listen(listener: () => void): () => void {
+    return this.#bell.listen(listener);
+  }
+
+  close(): void {
+    this.#bell.close();
   }
 }

@@ -24,7 +24,6 @@ import type {
   TenantRow,
   WorkerRow,
 } from "../contract/store.ts";
-import type { Bus } from "../contract/bus.ts";
 import type {
   DueSchedules,
   FireOutcome,
@@ -33,13 +32,14 @@ import type {
   ScheduleRow,
 } from "../contract/schedules.ts";
 import type { StoreCheck } from "../contract/types.ts";
+import { SocketBus } from "../live/socket-bus.ts";
 import { checkSqlite } from "./check.ts";
 import { claimReady, isRegistered, readNext } from "./claim.ts";
 import { Connection, type Statements } from "./connection.ts";
 import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
-import { Notifier } from "./notifier.ts";
+import { Followers, Notifier } from "./notifier.ts";
 import { countOpen, listRuns, pruneRuns, readInboxMs, readRun, retryRun } from "./runs.ts";
 import {
   deleteSchedule,
@@ -70,28 +70,27 @@ export interface SqliteOptions {
   synchronous?: "full" | "normal";
   /** Default: what this Node has. */
   driver?: DriverName;
+  onError?: (error: unknown, where: string) => void;
 }
 
-/** Carries nothing. */
-const NO_BUS: Bus = {
-  follow: () => () => {},
-  ask: () => {},
-  serve: () => () => {},
-  isFollowed: () => false,
-  send: async () => 0,
-};
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}
 
 /** One SQLite file on a local disk. Each task is a function of a module beside this one. */
 export class SqliteStore implements Store {
   readonly name = "sqlite";
   readonly sessions: SqliteSessions;
-  readonly bus: Bus = NO_BUS;
+  readonly bus: SocketBus;
   readonly #connection: Connection;
   readonly #notifier: Notifier;
+  readonly #followers: Followers;
   readonly #process: ProcessIdentity = identifyProcess();
 
-  private constructor(connection: Connection) {
+  private constructor(connection: Connection, { onError = warn }: SqliteOptions) {
     this.#connection = connection;
+    this.#followers = new Followers(connection);
+    this.bus = new SocketBus(this.#followers, onError);
     this.sessions = new SqliteSessions(connection);
     this.#notifier = new Notifier(connection);
   }
@@ -106,7 +105,7 @@ export class SqliteStore implements Store {
         driver.exec(`pragma synchronous = ${options.synchronous ?? "full"}`);
         migrate(driver, path, options.migrate ?? true);
       });
-      return new SqliteStore(connection);
+      return new SqliteStore(connection, options);
     } catch (error) {
       throw explainError(path, error);
     }
@@ -304,7 +303,9 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    await this.bus.close();
     await this.#connection.close();
     this.#notifier.close();
+    this.#followers.close();
   }
 }
