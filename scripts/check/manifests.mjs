@@ -52,7 +52,9 @@ export function checkManifests(root) {
     }),
     ...checkLockfile(root, "package-lock.json"),
     ...checkScripts(root),
-    ...listPeerFolders(root).flatMap((folder) => checkPeer(root, folder, versions)),
+    ...[...listPeerFolders(root), ...listEngineFolders(root)].flatMap((folder) =>
+      checkPeer(root, folder, versions),
+    ),
   ];
   return { problems };
 }
@@ -79,6 +81,7 @@ function checkAddresses(root, room, folder) {
 }
 
 const PEERS = "tests/bench/peers";
+const ENGINES = "tests/durable/engines";
 
 /**
  * The folders with the libraries that we are measured against.
@@ -94,7 +97,16 @@ function listPeerFolders(root) {
 }
 
 /**
- * A measured library is installed without running its scripts, so it may have some.
+ * The folder with the engines that durable runs are tried on.
+ *
+ * @param {string} root
+ */
+function listEngineFolders(root) {
+  return existsSync(join(root, ENGINES, "package.json")) ? [ENGINES] : [];
+}
+
+/**
+ * A measured library, or an engine, is installed without running its scripts, so it may have some.
  *
  * @param {string} root
  * @param {string} folder

@@ -16,20 +16,26 @@ export interface PostgresServer {
   readonly port: number;
   /** For the database of this name, which is there: "postgres". */
   url(database?: string): string;
-  /** Runs statements in the database of this address. */
-  run(sql: string, url?: string): Promise<void>;
+  /** Runs statements in the database of this address, and resolves to the rows of a single one. */
+  run(sql: string, url?: string): Promise<unknown[]>;
   /** `fast` ends transactions, `immediate` is a crash. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
   remove(): Promise<void>;
 }
 
+export interface PostgresOptions {
+  /** Commits wait for the disk, as they do in real use; otherwise they outlive a crash of the server alone. */
+  readonly sync?: boolean;
+  /** It counts statements, for `pg_stat_statements`. */
+  readonly counts?: boolean;
+}
+
 /**
- * Starts a server in a folder of its own. `sync`: commits wait for the disk, as they do in real use;
- * without it they outlive a crash of the server, not of the machine. Where there is no Postgres, one is
+ * Starts a server in a folder of its own. Where there is no Postgres, one is
  * installed.
  */
-export async function startPostgres(options: { sync?: boolean } = {}): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const bin = findPostgres() ?? installPostgres();
   const folder = await mkdtemp(join(tmpdir(), "gyre-postgres-"));
   const user = findUser();
@@ -51,6 +57,7 @@ export async function startPostgres(options: { sync?: boolean } = {}): Promise<P
   await run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync");
   const flags = [`-p ${port}`, "-h 127.0.0.1", `-k ${folder}`, "-c max_connections=200"];
   if (!options.sync) flags.push("-c fsync=off");
+  if (options.counts) flags.push("-c shared_preload_libraries=pg_stat_statements");
   const server: PostgresServer = {
     port,
     url: (database = "postgres") => `postgres://postgres@127.0.0.1:${port}/${database}`,
@@ -70,11 +77,11 @@ export async function startPostgres(options: { sync?: boolean } = {}): Promise<P
   return server;
 }
 
-async function runSql(connectionString: string, sql: string): Promise<void> {
+async function runSql(connectionString: string, sql: string): Promise<unknown[]> {
   const client = new Client({ connectionString });
   await client.connect();
   try {
-    await client.query(sql);
+    return (await client.query(sql)).rows;
   } finally {
     await client.end();
   }

@@ -21,8 +21,11 @@ export async function chaos(command: ChaosCommand): Promise<boolean> {
   );
   const backend = await openBackend(name);
   try {
+    const url = await backend.create();
+    const engine = backend.engine(url);
     const report = await runChaos({
-      ...{ url: await backend.create(), runs, seed, failures, workers, timeoutMs },
+      ...{ url, runs, seed, failures, workers, timeoutMs },
+      ...(engine && { engine }),
       ...(isVerbose && { onLine: (line: string) => console.log(`  ${line}`) }),
       ...(backend.server && { server: backend.server }),
     });

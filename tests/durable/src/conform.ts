@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { type BackendName, openBackend } from "./backend.ts";
+import { ROOT } from "./engines.ts";
 
-const ROOT = fileURLToPath(new URL("../../../../../", import.meta.url));
 /** The names that the tests of the promises give to their stores. */
 const SUITES = ["everywhere", "parking", "promises", "attacks", "backends"] as const;
 /** The tests of the promises, which run on any store. */
@@ -28,6 +27,11 @@ export async function conform(name: BackendName): Promise<boolean> {
       env["GYRE_DURABLE_URL"] = backend.server.url();
     }
     const args = ["node_modules/vitest/vitest.mjs", "run", ...CONFORM_FILES];
+    const engine = backend.server && backend.engine(backend.server.url());
+    if (engine) {
+      env["GYRE_DURABLE_ENGINE"] = JSON.stringify(engine);
+      args.push("--config", "tests/durable/engines/vitest.config.ts");
+    }
     const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" });
     const [code] = await once(child, "exit");
     console.log(`conform: ${name}: ${code === 0 ? "ok" : "FAILED"}`);

@@ -5,12 +5,12 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Claim } from "@gyre/durable";
 import { type ChaosOptions, runChaos } from "@gyre/durable/testing";
-import { type BackendName, openBackend } from "./backend.ts";
+import { openBackend, type StoreName } from "./backend.ts";
 
 /** A guard that is taken out of the built worker. */
 interface Fault {
   readonly name: string;
-  readonly backend: BackendName;
+  readonly backend: StoreName;
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -81,7 +81,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** What a claim is compared by; a worker that has lost it must not write. */
-const FENCES: Readonly<Record<BackendName, { file: string; from: string; to: string }>> = {
+const FENCES: Readonly<Record<StoreName, { file: string; from: string; to: string }>> = {
   sqlite: {
     file: "sqlite/step.js",
     from: "token = ? and claim = ? and owner = ? and",
@@ -95,7 +95,7 @@ const FENCES: Readonly<Record<BackendName, { file: string; from: string; to: str
 };
 
 /** Without the fence a lost claim writes, as long as the new owner has not: D2 by one such write. */
-async function tryFence(backend: BackendName, url: string): Promise<boolean> {
+async function tryFence(backend: StoreName, url: string): Promise<boolean> {
   const build = buildFaulty({ name: "fence", ...FENCES[backend] });
   try {
     const module: typeof import("@gyre/durable") = await import(
@@ -130,7 +130,7 @@ async function tryFence(backend: BackendName, url: string): Promise<boolean> {
 }
 
 /** Takes out one guard after the other. Resolves to whether each of them was missed. */
-export async function faults(backendName: BackendName, seed: number): Promise<boolean> {
+export async function faults(backendName: StoreName, seed: number): Promise<boolean> {
   console.log(`faults: ${backendName}, seed ${seed}`);
   const backend = await openBackend(backendName);
   let isGood = true;

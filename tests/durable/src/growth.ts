@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { openStore, type Store } from "@gyre/durable";
-import { type Backend, type BackendName, openBackend } from "./backend.ts";
+import { type Backend, openBackend, type StoreName } from "./backend.ts";
 import { printFigure, takeMedian, takeMs } from "./figures.ts";
 
 const ROUNDS = 200;
@@ -16,7 +16,7 @@ const AT_ONCE = 100_000;
 type Times = Record<"start" | "claim" | "append" | "finish" | "list", number>;
 
 /** What a step takes in a store with no runs, and in one with many that have ended. */
-export async function growth(name: BackendName, runs: number): Promise<boolean> {
+export async function growth(name: StoreName, runs: number): Promise<boolean> {
   const backend = await openBackend(name);
   try {
     const empty = await measure(await backend.create());

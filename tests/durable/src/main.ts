@@ -2,7 +2,7 @@
 import { argv, exit } from "node:process";
 import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
-import type { BackendName } from "./backend.ts";
+import { type BackendName, ENGINES, type StoreName, STORES } from "./backend.ts";
 import { chaos } from "./chaos.ts";
 import { conform } from "./conform.ts";
 import { failover } from "./failover.ts";
@@ -14,7 +14,7 @@ import { serve } from "./serve/serve.ts";
 import { signals } from "./signals.ts";
 import { speed } from "./speed.ts";
 
-const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
+const HELP = `npm run durable -- COMMAND [--backend ${[...STORES, ...ENGINES].join("|")}] [--seed N]
 
   conform        the tests of the promises
   chaos [--runs N] [--workers N] [--timeout SECONDS] [--verbose] [--failures ${DATABASE_FAILURES.join(",")}]
@@ -31,7 +31,10 @@ const HELP = `npm run durable -- COMMAND [--backend sqlite|postgres] [--seed N]
                  clients of gyre serve --database; their servers are killed, and their connections cut
   outage         the database is away for 5 s under 150 runs
 
-Without --backend: both. Without --seed: a fresh one, which is printed.`;
+  engines [--kills N]
+                 the figures of all stores and engines as a table
+
+Without --backend: both stores. With an engine: conform, chaos, failover, signals, speed, idle. Without --seed: a fresh one, which is printed.`;
 
 const { values, positionals } = parseArgs({
   args: argv.slice(2),
@@ -59,9 +62,20 @@ function parseNumber(name: string, text: string | undefined, otherwise: number):
 }
 
 function parseBackends(text: string | undefined): BackendName[] {
-  if (text === undefined) return ["sqlite", "postgres"];
-  if (text === "sqlite" || text === "postgres") return [text];
-  return refuse(`--backend is sqlite or postgres: got "${text}".`);
+  if (text === undefined) return [...STORES];
+  const all = [...STORES, ...ENGINES];
+  const found = all.find((name) => name === text);
+  return found ? [found] : refuse(`--backend is one of ${all.join(", ")}: got "${text}".`);
+}
+
+/** What is about a store alone. */
+function ofStore(act: (store: StoreName) => Promise<boolean>) {
+  return (backend: BackendName): Promise<boolean> => {
+    const store = STORES.find((name) => name === backend);
+    return store
+      ? act(store)
+      : refuse(`${positionals[0]} is about stores: give --backend sqlite or postgres.`);
+  };
 }
 
 function parseFailures(text: string | undefined, backend: BackendName): readonly Failure[] {
@@ -93,7 +107,7 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
       timeoutMs: parseNumber("timeout", values.timeout, 120) * 1_000,
       isVerbose: values.verbose === true,
     }),
-  faults: (backend) => faults(backend, seed),
+  faults: ofStore((store) => faults(store, seed)),
   failover: (backend) => failover(backend, parseNumber("kills", values.kills, 50)),
   serve: (backend) =>
     serve({
@@ -107,8 +121,8 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
   signals,
   speed,
   idle,
-  growth: (backend) => growth(backend, parseNumber("runs", values.runs, 100_000)),
-  outage: async (backend) => backend === "sqlite" || outage(seed),
+  growth: ofStore((store) => growth(store, parseNumber("runs", values.runs, 100_000))),
+  outage: ofStore(async (store) => store === "sqlite" || outage(seed)),
 };
 
 const command = commands[positionals[0] ?? ""];

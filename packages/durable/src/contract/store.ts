@@ -110,6 +110,16 @@ export interface Store extends ScheduleStore {
   /** Looks at what can be wrong with the store itself. */
   check(): Promise<StoreCheck[]>;
 
+  // For an engine in the place of the store's own order of work.
+
+  /**
+   * Calls the listener after each commit of this process that may have made a session ready; without
+   * one where it is not known which.
+   */
+  onReady(listener: (session: string | undefined) => void): () => void;
+  /** Which of these sessions a worker may claim, now or later; or those that wait for one too long. */
+  listReady(of: readonly string[] | LateReady): Promise<ReadySession[]>;
+
   // Hints.
 
   /**
@@ -316,6 +326,36 @@ export interface ClaimWish {
   readonly maxDeaths: number;
   /** The worker has no other session, and takes one that has many deaths, if there is no other. */
   readonly alone: boolean;
+  /** This one alone. */
+  readonly only?: OnlyWish;
+}
+
+/** What an engine has chosen. */
+export interface OnlyWish {
+  readonly session: string;
+  /**
+   * The activation by the engine. Where another worker has claimed the session for the same one, the
+   * engine takes that worker for dead: it is claimed all the same, and counts as a death.
+   */
+  readonly activation: string;
+}
+
+/** Sessions that could have been claimed as long ago as this. */
+export interface LateReady {
+  readonly lateMs: number;
+  readonly limit: number;
+}
+
+/** A session that a worker may claim. */
+export interface ReadySession {
+  readonly session: string;
+  readonly tenant: string;
+  readonly pool: string;
+  readonly priority: number;
+  /** From when on, by the clock of the store. */
+  readonly at: number;
+  /** In how many milliseconds that is; below 0: since then. */
+  readonly inMs: number;
 }
 
 export interface ClaimOutcome {

@@ -8,6 +8,7 @@ import type {
   PromptInput,
 } from "@gyre/agent";
 import type { JsonSchema, Usage } from "@gyre/ai";
+import type { Engine } from "./engine.ts";
 import type { RunStatus, WorkerRow } from "./store.ts";
 
 export type { RunStatus } from "./store.ts";
@@ -27,6 +28,11 @@ export interface StoreOptions {
   listenUrl?: string;
   /** For Postgres: connections at most. */
   pool?: number;
+  /**
+   * Decides when and where a session is worked on: `dbosEngine()`, `restateEngine()`. Default: the
+   * store. Runs and workers of one store have the same one.
+   */
+  engine?: Engine;
   /** Receives errors that no caller waits for. Default: a process warning. */
   onError?: (error: unknown, where: string) => void;
 }

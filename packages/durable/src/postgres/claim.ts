@@ -1,7 +1,20 @@
 import { randomUUID } from "node:crypto";
-import type { ClaimOutcome, ClaimWish } from "../contract/store.ts";
-import { type SessionRecord, toClaim } from "../sql/rows.ts";
+import type {
+  ClaimOutcome,
+  ClaimWish,
+  LateReady,
+  OnlyWish,
+  ReadySession,
+} from "../contract/store.ts";
+import {
+  claimPrefix,
+  type ReadyRecord,
+  type SessionRecord,
+  toClaim,
+  toReady,
+} from "../sql/rows.ts";
 import { type Database, NOW, type Session } from "./database.ts";
+import { removeOwner } from "./workers.ts";
 
 /** Claims of tenants with limits are made one after the other. */
 const CLAIM_LOCK = 4_715_020_212;
@@ -16,9 +29,11 @@ const HEADER = `h.cwd, h.source, h.created_at as made_at from claimed
   left join gyre_header h on h.session = claimed.id`;
 
 /** The worker's row is locked, so that no sweep removes it meanwhile. */
-const CLAIM_FREE = `with me as materialized (select id from gyre_worker where id = $5 for share),
+const buildClaim = (
+  only: string,
+): string => `with me as materialized (select id from gyre_worker where id = $5 for share),
   found as materialized (
-    select id from gyre_session where ${READY} and deaths < $2 and exists (select 1 from me)
+    select id from gyre_session where ${READY} and deaths < $2 ${only} and exists (select 1 from me)
       and not exists (select 1 from gyre_tenant where max_running is not null)
     order by priority desc, ready_at limit $6 for update skip locked
   ), claimed as (
@@ -28,6 +43,8 @@ const CLAIM_FREE = `with me as materialized (select id from gyre_worker where id
   ), counted as (
     update gyre_run r set activations = r.activations + 1 from claimed where r.id = claimed.run
   ) select claimed.*, ${HEADER} order by priority desc`;
+const CLAIM_FREE = buildClaim("");
+const CLAIM_ONE = buildClaim("and id = $8");
 
 const CLAIM_THESE = `with claimed as (
     update gyre_session set status = 'running', owner = $2, token = token + 1,
@@ -60,7 +77,7 @@ export class Claims {
   }
 
   async claim(wish: ClaimWish): Promise<ClaimOutcome> {
-    const batch = randomUUID();
+    const batch = (wish.only ? claimPrefix(wish.only) : "") + randomUUID();
     try {
       return await this.#claim(wish, batch);
     } catch (error) {
@@ -78,12 +95,23 @@ export class Claims {
       next: number | null;
     }>(LOOK_AROUND, wish.worker);
     if (!look?.alive) return { claims: [], isAlive: false };
-    const claimed = look.ready ? await this.#claimReady(wish, batch, look.capped) : [];
+    let claimed = look.ready ? await this.#claimReady(wish, batch, look.capped) : [];
+    if (claimed.length === 0 && wish.only && (await this.#takeOver(wish, wish.only))) {
+      claimed = await this.#claimReady(wish, batch, look.capped);
+    }
     return {
       claims: claimed.map((session) => toClaim(session, wish.worker)),
       isAlive: true,
       ...(look.next !== null && { nextInMs: look.next }),
     };
+  }
+
+  /** Takes a session from a worker that the engine takes for dead. */
+  async #takeOver({ worker, maxDeaths }: ClaimWish, only: OnlyWish): Promise<boolean> {
+    const which = "id = $2 and owner <> $3 and starts_with(claim, $4)";
+    const values = [only.session, worker, claimPrefix(only)];
+    const taken = await this.#database.transact((db) => removeOwner(db, maxDeaths, which, values));
+    return taken.length > 0;
   }
 
   #claimReady(wish: ClaimWish, batch: string, isCapped: boolean): Promise<SessionRecord[]> {
@@ -119,9 +147,10 @@ async function claimFree(
     if (left < 1) return claimed;
     claimed.push(
       ...(await database.all<SessionRecord>(
-        CLAIM_FREE,
+        wish.only ? CLAIM_ONE : CLAIM_FREE,
         ...readyValues(pool, wish),
         ...[wish.worker, left, batch],
+        ...onlyValues(wish),
       )),
     );
   }
@@ -147,10 +176,11 @@ async function claimCapped(db: Session, wish: ClaimWish, batch: string): Promise
       if (count < 1) break;
       const found = await db.all<{ id: string; tenant: string }>(
         `select id, tenant from gyre_session where ${READY} and deaths < $2
-          and tenant <> all($5) and id <> all($6)
+          and tenant <> all($5) and id <> all($6) ${wish.only ? "and id = $8" : ""}
           order by priority desc, ready_at limit $7 for update skip locked`,
         ...readyValues(pool, wish),
         ...[listFull(), chosen, count],
+        ...onlyValues(wish),
       );
       for (const { id, tenant } of found) {
         const most = left.get(tenant);
@@ -176,8 +206,9 @@ async function claimAlone(
   for (const pool of wish.pools) {
     const found = await db.first<{ id: string }>(
       `select id from gyre_session where ${READY} and deaths >= $2 and tenant <> all($5)
-        order by priority desc, ready_at limit 1 for update skip locked`,
+        ${wish.only ? "and id = $6" : ""} order by priority desc, ready_at limit 1 for update skip locked`,
       ...[...readyValues(pool, wish), full],
+      ...onlyValues(wish),
     );
     if (found) return db.all(CLAIM_THESE, [found.id], wish.worker, batch);
   }
@@ -186,6 +217,33 @@ async function claimAlone(
 
 function readyValues(pool: string, { maxDeaths, agents, refused }: ClaimWish): unknown[] {
   return [pool, maxDeaths, agents, refused.map(({ agent, version }) => `${agent} ${version}`)];
+}
+
+function onlyValues({ only }: ClaimWish): string[] {
+  return only ? [only.session] : [];
+}
+
+/** Which of these sessions a worker may claim, now or later; or those that wait for one too long. */
+export async function listReady(
+  db: Session,
+  of: readonly string[] | LateReady,
+): Promise<ReadySession[]> {
+  const columns = `id, tenant, pool, priority, coalesce(due, ready_at) as at,
+    coalesce(due, ready_at) - ${NOW} as in_ms`;
+  const rows = await ("lateMs" in of
+    ? db.all<ReadyRecord>(
+        `select ${columns} from (
+            select * from gyre_session where status = 'ready' and due is null and ready_at <= ${NOW} - $1
+            union all select * from gyre_session
+              where status in ('ready', 'waiting') and due <= ${NOW} - $1) late limit $2`,
+        ...[of.lateMs, of.limit],
+      )
+    : db.all<ReadyRecord>(
+        `select ${columns} from gyre_session where id = any($1)
+          and (status = 'ready' or (status = 'waiting' and due is not null))`,
+        of,
+      ));
+  return rows.map(toReady);
 }
 
 /** No sweep removes the worker while this transaction claims for it. */

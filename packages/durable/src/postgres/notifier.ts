@@ -38,6 +38,7 @@ export class Notifier {
   };
   /** Marks what this process posts. */
   readonly #id = randomUUID();
+  readonly #ready = new Set<(session: string) => void>();
   readonly #probes = new Map<string, () => void>();
   readonly #messageListeners = new Set<MessageListener>();
   readonly #liveListeners = new Set<(payload: string) => void>();
@@ -97,9 +98,16 @@ export class Notifier {
     await this.#notify(JSON.stringify({ by: this.#id, ...message }));
   }
 
+  /** Calls the listener with what this process changes: no connection is needed for that. */
+  onReady(listener: (session: string) => void): () => void {
+    this.#ready.add(listener);
+    return () => this.#ready.delete(listener);
+  }
+
   /** Reports a change to listeners here at once, and to other processes soon. */
   notify(interest: Interest, session: string): void {
     this.#call(interest, { session });
+    if (interest === "work") for (const listener of [...this.#ready]) listener(session);
     this.#changed[interest].add(session);
     this.#timer ??= setTimeout(
       () => void this.#send(),

@@ -9,12 +9,14 @@ import type {
   Hint,
   Inbox,
   Interest,
+  LateReady,
   LeaseKeeper,
   LeaseWish,
   NewItem,
   NewRun,
   NewWorker,
   OpenCount,
+  ReadySession,
   RunRow,
   RunRowFilter,
   SendOutcome,
@@ -34,7 +36,7 @@ import type {
 } from "../contract/schedules.ts";
 import type { StoreCheck, StoreOptions } from "../contract/types.ts";
 import { checkPostgres } from "./check.ts";
-import { Claims } from "./claim.ts";
+import { Claims, listReady } from "./claim.ts";
 import { Database, explainError, loadPg } from "./database.ts";
 import { hasItem, readInbox, readWakes, send } from "./inbox.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
@@ -313,6 +315,14 @@ export class PostgresStore implements Store {
       this.#notifier.notify("work", run.session);
     }
     return outcome;
+  }
+
+  onReady(listener: (session: string) => void): () => void {
+    return this.#notifier.onReady(listener);
+  }
+
+  listReady(of: readonly string[] | LateReady): Promise<ReadySession[]> {
+    return listReady(this.#database, of);
   }
 
   listen(interest: Interest, listener: (hint: Hint) => void): () => void {

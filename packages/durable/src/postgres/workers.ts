@@ -83,14 +83,24 @@ async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSessio
     `delete from gyre_worker where id in (select id from gyre_worker where lease < ${NOW}
       for update skip locked) returning id`,
   );
+  return removeOwner(db, maxDeaths, "owner = any($2)", [dead.map(({ id }) => id)]);
+}
+
+/** Makes sessions ready whose worker is dead: those of a condition with values from `$2` on. */
+export async function removeOwner(
+  db: Session,
+  maxDeaths: number,
+  which: string,
+  values: readonly unknown[],
+): Promise<SweptSession[]> {
   // Once more than it takes to be claimed alone.
   const rows = await db.all<SessionRecord>(
     `update gyre_session s set
       deaths = case when ${IS_AT_REST} then deaths else deaths + 1 end,
-      status = case when ${IS_AT_REST} then 'idle' when deaths >= $2 then 'aside' else 'ready' end,
+      status = case when ${IS_AT_REST} then 'idle' when deaths >= $1 then 'aside' else 'ready' end,
       ready_at = ${NOW}, due = null
-      where owner = any($1) and status = 'running' returning *`,
-    ...[dead.map(({ id }) => id), maxDeaths],
+      where ${which} and status = 'running' returning *`,
+    ...[maxDeaths, ...values],
   );
   const swept = rows.filter(({ status }) => status !== "idle");
   return Promise.all(

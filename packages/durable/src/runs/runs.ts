@@ -12,6 +12,7 @@ import { planNextTime, toNewSchedule, toScheduleInfo } from "../schedules/schedu
 import { explainStart } from "./start-error.ts";
 import { explainStuck } from "./stuck.ts";
 import { toSummary, toWorkerInfo } from "./summary.ts";
+import { Waker } from "./waker.ts";
 import type { RunRowFilter, Store } from "../contract/store.ts";
 import type {
   Retention,
@@ -42,13 +43,17 @@ export class Runs {
   readonly live: LiveHub;
   /** Notices what others write. */
   readonly logs: LogHub;
+  /** Has an engine wake sessions, where there is one. */
+  readonly waker: Waker | undefined;
   readonly #onError: StoreOptions["onError"];
 
-  constructor(store: Store, options: Pick<StoreOptions, "onError"> = {}) {
+  constructor(store: Store, { onError, engine }: Pick<StoreOptions, "onError" | "engine"> = {}) {
     this.store = store;
     this.live = new LiveHub(store.bus);
     this.logs = new LogHub(store);
-    this.#onError = options.onError;
+    this.#onError = onError;
+    if (!engine) return;
+    this.waker = new Waker(store, engine, (error) => this.report(error, `wake by ${engine.name}`));
   }
 
   /**
@@ -208,8 +213,9 @@ export class Runs {
     }
   }
 
-  /** Closes the store. Stop workers first. */
+  /** Closes the store and the engine. Stop workers first. */
   async close(): Promise<void> {
+    await this.waker?.close();
     await this.store.close();
   }
 

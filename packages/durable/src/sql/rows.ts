@@ -6,6 +6,8 @@ import type {
   OpenCount,
   NewItem,
   NewRun,
+  OnlyWish,
+  ReadySession,
   RunRow,
   RunRowFilter,
   RunStatus,
@@ -43,6 +45,25 @@ export interface HeaderRecord {
 export function toHeader({ cwd, source, made_at: at }: HeaderRecord): StoredHeader | undefined {
   if (cwd === null || at === null) return undefined;
   return { cwd, createdAt: at, ...given("source", source) };
+}
+
+export interface ReadyRecord {
+  id: string;
+  tenant: string;
+  pool: string;
+  priority: number;
+  at: number;
+  in_ms: number;
+}
+
+export function toReady(record: ReadyRecord): ReadySession {
+  const { id, tenant, pool, priority, at, in_ms: inMs } = record;
+  return { session: id, tenant, pool, priority, at, inMs };
+}
+
+/** What the claims for an activation of an engine begin with. */
+export function claimPrefix({ activation }: OnlyWish): string {
+  return `${activation.replaceAll(":", "_")}.`;
 }
 
 /** A session that was just claimed, with its new token. */

@@ -13,6 +13,7 @@ export class Notifier {
     work: new Set(),
     log: new Set(),
   };
+  readonly #ready = new Set<(session: string | undefined) => void>();
   readonly #bells: Record<Interest, Bell>;
   readonly #isChecking: Record<Interest, boolean> = { work: false, log: false };
   /** What `data_version` was at the last look: it changes with commits of others alone. */
@@ -36,10 +37,16 @@ export class Notifier {
     };
   }
 
+  onReady(listener: (session: string | undefined) => void): () => void {
+    this.#ready.add(listener);
+    return () => this.#ready.delete(listener);
+  }
+
   /** Reports a change to listeners here and in other processes. */
   notify(interest: Interest, session?: string): void {
     this.#bells[interest].ring();
     this.sent++;
+    if (interest === "work") for (const listener of [...this.#ready]) listener(session);
     const hint = session === undefined ? {} : { session };
     for (const listener of [...this.#listeners[interest]]) listener(hint);
   }

@@ -10,10 +10,12 @@ import type {
   Hint,
   Inbox,
   Interest,
+  LateReady,
   NewItem,
   NewRun,
   NewWorker,
   OpenCount,
+  ReadySession,
   RunRow,
   RunRowFilter,
   SendOutcome,
@@ -34,7 +36,7 @@ import type {
 import type { StoreCheck } from "../contract/types.ts";
 import { SocketBus } from "../live/socket-bus.ts";
 import { checkSqlite } from "./check.ts";
-import { claimReady, isRegistered, readNext } from "./claim.ts";
+import { claimReady, isRegistered, listReady, readNext } from "./claim.ts";
 import { Connection, type Statements } from "./connection.ts";
 import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
@@ -217,7 +219,7 @@ export class SqliteStore implements Store {
   async claim(wish: ClaimWish): Promise<ClaimOutcome> {
     // Most calls find nothing: they take no lock on the file.
     const nextInMs = wish.limit < 1 ? undefined : await this.#connection.read(readNext);
-    if (nextInMs === undefined || nextInMs > 0) {
+    if (!wish.only && (nextInMs === undefined || nextInMs > 0)) {
       return { claims: [], isAlive: true, ...(nextInMs !== undefined && { nextInMs }) };
     }
     return this.#connection.write((db) => {
@@ -296,6 +298,14 @@ export class SqliteStore implements Store {
       this.#notifier.notify("work", run.session);
     }
     return outcome;
+  }
+
+  onReady(listener: (session: string | undefined) => void): () => void {
+    return this.#notifier.onReady(listener);
+  }
+
+  listReady(of: readonly string[] | LateReady): Promise<ReadySession[]> {
+    return this.#connection.read((db) => listReady(db, of));
   }
 
   listen(interest: Interest, listener: (hint: Hint) => void): () => void {

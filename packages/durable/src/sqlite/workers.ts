@@ -32,13 +32,23 @@ export function removeWorker(
   { worker, why }: DeadWorker,
   maxDeaths: number,
 ): SweptSession[] {
-  const now = Date.now();
   db.run("delete from gyre_worker where id = ?", worker);
   const sessions = db.all<SessionRecord>(
     "select * from gyre_session where owner = ? and status = 'running'",
     worker,
   );
-  return sessions.flatMap(({ id, deaths, run }) => {
+  return removeOwner(db, sessions, maxDeaths, why);
+}
+
+/** Makes sessions ready whose worker is dead. */
+export function removeOwner(
+  db: Statements,
+  sessions: readonly SessionRecord[],
+  maxDeaths: number,
+  why: SweptSession["why"],
+): SweptSession[] {
+  const now = Date.now();
+  return sessions.flatMap(({ id, owner, deaths, run }) => {
     if (run === null && !hasPrompt(db, id)) {
       // A program had it, and nothing waits for it.
       db.run("update gyre_session set status = 'idle', due = null where id = ?", id);
@@ -53,7 +63,7 @@ export function removeWorker(
     if (status === "aside") {
       db.run("update gyre_run set error = ? where id = ?", explainAside(deaths + 1), run);
     }
-    return [{ session: id, worker, status, why }];
+    return [{ session: id, worker: owner ?? "", status, why }];
   });
 }
 

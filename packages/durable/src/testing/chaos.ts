@@ -7,6 +7,7 @@ import { openRuns } from "../runs/open.ts";
 import type { Runs } from "../runs/runs.ts";
 import { checkRun, type Finding } from "./checkers.ts";
 import { type DrivenRun, driveRun, gatherEvidence, pause } from "./drive.ts";
+import { EngineSite, type EngineSpec, openEngine } from "./engine.ts";
 import { type JournalLine, readJournals } from "./journal.ts";
 import { WorkerProcess } from "./processes.ts";
 import { DatabaseProxy } from "./proxy.ts";
@@ -63,6 +64,8 @@ export interface ChaosOptions {
   /** And at most. Default 1,500. */
   readonly maxAwayMs?: number;
   readonly server?: DatabaseServer;
+  /** In the place of the store's own order of work. */
+  readonly engine?: EngineSpec;
   /** Another build of the worker. */
   readonly workerModule?: string;
   /** All runs have to end within this time. Default 120,000. */
@@ -100,7 +103,11 @@ const MAX_AWAY_MS = 1_500;
 /** Runs many runs over workers that fail, and holds each of them to the promises. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const folder = await mkdtemp(join(tmpdir(), "gyre-chaos-"));
-  const runs = await openRuns(options.url, { synchronous: "normal", onError: () => {} });
+  const engine = options.engine && (await openEngine(options.engine));
+  const runs = await openRuns(options.url, {
+    ...{ synchronous: "normal", onError: () => {} },
+    ...(engine && { engine }),
+  });
   const cluster = new Cluster(options, folder);
   try {
     const from = performance.now();
@@ -216,6 +223,7 @@ function findHarmless({
 interface Member {
   process: WorkerProcess;
   skewMs: number;
+  readonly engine: EngineSpec | undefined;
   readonly proxy: DatabaseProxy | undefined;
 }
 
@@ -226,6 +234,7 @@ class Cluster {
   readonly #folder: string;
   readonly #random: Random;
   readonly #members: Member[] = [];
+  #site: EngineSite | undefined;
   readonly #leaseMs: number;
   /** Failures that last for a while. */
   readonly #pending = new Set<Promise<void>>();
@@ -239,11 +248,13 @@ class Cluster {
 
   async start(): Promise<void> {
     const { url, workers = DEFAULT_WORKERS } = this.#options;
+    const site = (this.#site = await EngineSite.open(this.#options.engine));
     for (let index = 0; index < workers; index++) {
       const proxy = url.startsWith("file:")
         ? undefined
         : await DatabaseProxy.start(Number(new URL(url).port));
-      this.#members.push({ process: await this.#startProcess(proxy, 0), skewMs: 0, proxy });
+      const member = { skewMs: 0, proxy, engine: await site.place(proxy?.wrap.bind(proxy)) };
+      this.#members.push({ ...member, process: await this.#startProcess(member) });
     }
   }
 
@@ -254,6 +265,8 @@ class Cluster {
       await process.kill();
       await proxy?.close();
     }
+    await this.#site?.close();
+    this.#site = undefined;
   }
 
   /** Lets things fail, one after the other, as the runs go on. */
@@ -281,7 +294,7 @@ class Cluster {
     switch (failure) {
       case "kill":
         await member.process.kill();
-        member.process = await this.#startProcess(member.proxy, member.skewMs);
+        member.process = await this.#startProcess(member);
         return;
       case "stop": {
         const { process } = member;
@@ -327,11 +340,12 @@ class Cluster {
     void pending.finally(() => this.#pending.delete(pending));
   }
 
-  #startProcess(proxy: DatabaseProxy | undefined, skewMs: number): Promise<WorkerProcess> {
+  #startProcess({ proxy, skewMs, engine }: Omit<Member, "process">): Promise<WorkerProcess> {
     const { url, seed, workerModule, atOnce: concurrency = DEFAULT_AT_ONCE } = this.#options;
     const leaseMs = this.#leaseMs;
     const { stallMs = STALL_LEASES * leaseMs } = this.#options;
-    const options = { seed, folder: this.#folder, leaseMs, stallMs, concurrency, skewMs };
+    const own = { seed, folder: this.#folder, leaseMs, stallMs, concurrency, skewMs };
+    const options = { ...own, ...(engine && { engine }) };
     return WorkerProcess.start({ ...options, url: proxy?.wrap(url) ?? url }, workerModule);
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Runs } from "../runs/runs.ts";
 import { pause } from "./drive.ts";
+import type { EngineSite } from "./engine.ts";
 import { WorkerProcess, type WorkerProcessOptions } from "./processes.ts";
 import { SCRIPTED_AGENT } from "./scripted-agent.ts";
 
@@ -13,20 +14,23 @@ const LOOKS = 50;
 export class FailoverPair {
   readonly #runs: Runs;
   readonly #options: WorkerProcessOptions;
+  readonly #site: EngineSite | undefined;
   #workers: WorkerProcess[] = [];
   #count = 0;
 
-  private constructor(runs: Runs, options: WorkerProcessOptions) {
+  private constructor(runs: Runs, options: WorkerProcessOptions, site?: EngineSite) {
     this.#runs = runs;
     this.#options = options;
+    this.#site = site;
   }
 
-  /** `runs`: of the same store as the workers. */
+  /** `runs`: of the same store as the workers, and with the same engine. */
   static async start(
     runs: Runs,
-    options: Omit<WorkerProcessOptions, "concurrency">,
+    options: Omit<WorkerProcessOptions, "concurrency" | "engine">,
+    site?: EngineSite,
   ): Promise<FailoverPair> {
-    const pair = new FailoverPair(runs, { ...options, concurrency: 1 });
+    const pair = new FailoverPair(runs, { ...options, concurrency: 1 }, site);
     await pair.#fill();
     return pair;
   }
@@ -46,7 +50,11 @@ export class FailoverPair {
 
   async #fill(): Promise<void> {
     this.#workers = this.#workers.filter(({ isAlive }) => isAlive);
-    while (this.#workers.length < 2) this.#workers.push(await WorkerProcess.start(this.#options));
+    while (this.#workers.length < 2) {
+      const engine = await this.#site?.place();
+      const options = { ...this.#options, ...(engine && { engine }) };
+      this.#workers.push(await WorkerProcess.start(options));
+    }
     // On a database a worker judges others after a lease of its own.
     if (!this.#options.url.startsWith("file:")) await pause(this.#options.leaseMs * 1.5);
   }

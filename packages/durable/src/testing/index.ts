@@ -9,6 +9,7 @@ export {
 } from "./chaos.ts";
 export { checkRun, type Evidence, type Finding, type SentItem } from "./checkers.ts";
 export { type DrivenRun, driveRun, gatherEvidence } from "./drive.ts";
+export { EngineSite, type EngineSpec, openEngine } from "./engine.ts";
 export { FailoverPair } from "./failover.ts";
 export { Journal, type JournalLine, readJournals } from "./journal.ts";
 export {

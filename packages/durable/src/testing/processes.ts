@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { EngineSpec } from "./engine.ts";
 
 export interface WorkerProcessOptions {
   readonly url: string;
@@ -12,6 +13,8 @@ export interface WorkerProcessOptions {
   readonly concurrency: number;
   /** How far its clock is off. Default 0. */
   readonly skewMs?: number;
+  /** In the place of the store's own order of work. */
+  readonly engine?: EngineSpec;
 }
 
 /** What a worker process is asked to do to itself: block its event loop, or have a wrong clock. */

@@ -6,6 +6,7 @@ import { isUnavailable } from "../contract/errors.ts";
 import { openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
 import { Worker } from "../worker/worker.ts";
+import { openEngine } from "./engine.ts";
 import { Journal } from "./journal.ts";
 import { createScriptedAgent } from "./scripted-agent.ts";
 import type { Disturbance, WorkerProcessOptions } from "./processes.ts";
@@ -20,7 +21,8 @@ const onError = (error: unknown, where: string): void => {
   journal.write({ at: "error", where, message: String(error) });
 };
 const store = await openStore(url, { migrate: false, synchronous: "normal", onError });
-const runs = new Runs(noteClaims(store, journal), { onError });
+const engine = options.engine && (await openEngine(options.engine));
+const runs = new Runs(noteClaims(store, journal), { onError, ...(engine && { engine }) });
 const worker = new Worker(runs, {
   agents: [createScriptedAgent(journal, seed)],
   leaseMs,

@@ -89,7 +89,7 @@ export function wrapStore(
   return new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function" || name === "listen") {
+      if (typeof value !== "function" || name === "listen" || name === "onReady") {
         return typeof value === "function" ? value.bind(target) : value;
       }
       return (...args: unknown[]): unknown =>

@@ -4,7 +4,8 @@ import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { formatMetrics } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { RunSummary, WorkerLogLine } from "../contract/types.ts";
-import type { AgentVersion, Claim, LeaseKeeper, Store } from "../contract/store.ts";
+import type { AgentVersion, Claim, ClaimWish, LeaseKeeper, Store } from "../contract/store.ts";
+import type { EngineWork } from "../contract/engine.ts";
 import { Activation, type ActivationOutcome, type ActivationParts } from "./activation.ts";
 import { Observer } from "./observer.ts";
 import { Outage } from "./outage.ts";
@@ -84,6 +85,11 @@ export class Worker {
   readonly #parts: ActivationParts;
   readonly #onError: WorkerOptions["onError"];
   readonly #activations = new Map<string, Activation>();
+  /** What an engine waits for, by its activations. */
+  readonly #awaited = new Map<string, Promise<void>>();
+  /** Ends the waiting where the worker stops and what it works on does not. */
+  readonly #releases = new Set<() => void>();
+  #engineWork: EngineWork | undefined;
   /** Versions of runs that an agent does not accept, by the agent's name. */
   readonly #refused = new Map<string, Set<string>>();
   readonly #observer: Observer;
@@ -104,6 +110,7 @@ export class Worker {
   #sweeping: Promise<void> | undefined;
   #looking: Promise<void> | undefined;
   #shouldLook = false;
+  #waking: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   readonly #outage = new Outage();
   readonly #scheduler: Scheduler;
@@ -178,7 +185,56 @@ export class Worker {
       if (this.#activations.size > 0) this.#lookSoon();
     });
     this.#scheduler.start();
-    this.#claimSoon();
+    const { waker } = this.#runs;
+    if (!waker) return this.#claimSoon();
+    const options = { concurrency: this.#concurrency, pools: this.#pools };
+    try {
+      this.#engineWork = await waker.engine.work((...args) => this.#workOn(...args), options);
+    } catch (error) {
+      await this.stop({ drainMs: 0 });
+      throw error;
+    }
+    this.#every(LOOK_EVERY_MS, () => this.#wakeLate());
+  }
+
+  /** Where workers have no place left, what waits for one has not been forgotten. */
+  #wakeLate(): void {
+    if (this.#countFree() < 1) return;
+    this.#waking ??= this.#runs.waker?.wakeLate().finally(() => (this.#waking = undefined));
+  }
+
+  /** An engine has a session for this worker. */
+  async #workOn(session: string, activation: string): Promise<void> {
+    this.#runs.waker?.noteCall();
+    const id = `${session} ${activation}`;
+    const work = this.#awaited.get(id) ?? this.#claimOne(session, activation);
+    this.#awaited.set(id, work);
+    let release = (): void => {};
+    try {
+      await new Promise<void>((resolve, reject) => {
+        release = resolve;
+        this.#releases.add(release);
+        work.then(resolve, reject);
+      });
+    } finally {
+      this.#releases.delete(release);
+      if (this.#awaited.get(id) === work) this.#awaited.delete(id);
+      this.#onIdle();
+    }
+  }
+
+  async #claimOne(session: string, activation: string): Promise<void> {
+    if (this.#state !== "working") {
+      throw new DurableError("closed", "The worker stops: another one goes on.");
+    }
+    if (this.#countFree() < 1) return;
+    const only = { session, activation };
+    let { claims, isAlive } = await this.#store.claim({ ...this.#wish(1), only });
+    if (!isAlive) {
+      await this.#beBornAgain();
+      ({ claims, isAlive } = await this.#store.claim({ ...this.#wish(1), only }));
+    }
+    for (const claim of claims) await this.#activate(claim);
   }
 
   /**
@@ -191,6 +247,7 @@ export class Worker {
     clearTimeout(this.#nextClaim);
     await this.#scheduler.stop();
     for (const activation of this.#activations.values()) activation.drain();
+    const stopping = this.#engineWork?.stop();
     await this.#waitForIdle(drainMs);
     this.#state = "stopped";
     for (const timer of this.#timers) clearInterval(timer);
@@ -199,7 +256,9 @@ export class Worker {
     this.#stopServing();
     this.#stopped.abort();
     for (const activation of this.#activations.values()) activation.lose();
+    for (const release of this.#releases) release();
     await Promise.all([this.#beating, this.#sweeping, this.#looking, this.#keeper?.close()]);
+    await Promise.all([this.#waking, stopping]);
     await this.#store.unregister(this.#id);
   }
 
@@ -287,7 +346,7 @@ export class Worker {
   }
 
   #claimSoon(): void {
-    if (this.#state !== "working") return;
+    if (this.#state !== "working" || this.#runs.waker) return;
     this.#shouldClaim = true;
     this.#claiming ??= this.#claimAll()
       .catch((error: unknown) => {
@@ -319,18 +378,22 @@ export class Worker {
         claims,
         isAlive,
         nextInMs = LOOK_EVERY_MS,
-      } = await this.#store.claim({
-        ...{ worker: this.#id, agents: [...this.#agents.keys()], pools: this.#pools, limit },
-        refused: [...this.#refused].flatMap(([agent, versions]) =>
-          [...versions].map((version) => ({ agent, version })),
-        ),
-        ...{ maxDeaths: this.#maxDeaths, alone: this.#activations.size === 0 },
-      });
+      } = await this.#store.claim(this.#wish(limit));
       if (!isAlive) return this.#beBornAgain();
-      for (const claim of claims) this.#activate(claim);
+      for (const claim of claims) void this.#activate(claim);
       if (claims.length > 0) this.#shouldClaim = true;
       else this.#claimIn(Math.min(nextInMs, LOOK_EVERY_MS));
     }
+  }
+
+  #wish(limit: number): ClaimWish {
+    return {
+      ...{ worker: this.#id, agents: [...this.#agents.keys()], pools: this.#pools, limit },
+      refused: [...this.#refused].flatMap(([agent, versions]) =>
+        [...versions].map((version) => ({ agent, version })),
+      ),
+      ...{ maxDeaths: this.#maxDeaths, alone: this.#activations.size === 0 },
+    };
   }
 
   #countFree(): number {
@@ -341,7 +404,8 @@ export class Worker {
     return isAlone ? 0 : this.#concurrency - this.#activations.size;
   }
 
-  #activate(claim: Claim): void {
+  /** Resolves when the session is parked. */
+  async #activate(claim: Claim): Promise<void> {
     const { session, agent: name, version, token: activation, deaths, run } = claim;
     const agent = this.#agents.get(name);
     this.#observer.meter.claims++;
@@ -350,18 +414,16 @@ export class Worker {
       ...(run !== undefined && { run }),
     });
     if (!agent || (version !== "" && agent.accepts?.(version) === false)) {
-      void this.#refuse(claim);
-      return;
+      return this.#refuse(claim);
     }
     const work = new Activation(this.#parts, claim, agent);
     if (this.#state !== "working") work.drain();
     this.#activations.set(session, work);
-    void work.work().then((outcome) => {
-      if (this.#activations.get(session) === work) this.#activations.delete(session);
-      this.#count(claim, outcome);
-      this.#claimSoon();
-      this.#onIdle();
-    });
+    const outcome = await work.work();
+    if (this.#activations.get(session) === work) this.#activations.delete(session);
+    this.#count(claim, outcome);
+    this.#claimSoon();
+    this.#onIdle();
   }
 
   #count({ session, token: activation }: Claim, outcome: ActivationOutcome): void {
@@ -411,7 +473,7 @@ export class Worker {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#onIdle = () => {
-        if (this.#activations.size > 0 || this.#claiming) return;
+        if (this.#activations.size + this.#awaited.size > 0 || this.#claiming) return;
         clearTimeout(timer);
         resolve();
       };

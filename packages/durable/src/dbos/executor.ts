@@ -1,0 +1,157 @@
+import type * as Dbos from "@dbos-inc/dbos-sdk";
+import { errorMessage } from "@gyre/ai";
+import type { Activate, EngineWork } from "../contract/engine.ts";
+import { DurableError } from "../contract/errors.ts";
+
+export const APPLICATION = "gyre";
+/** Nothing is replayed, so that workers of all versions share the queue. */
+export const VERSION = "gyre";
+export const ACTIVATE = "gyre.activate";
+/** Longer than a worker waits for what it works on. */
+const STOP_MS = 2_000_000_000;
+/** A run that ends its workers is set aside by the store. */
+const MAX_RECOVERIES = 1_000_000;
+
+export interface ExecutorOptions {
+  readonly url: string;
+  readonly schema: string | undefined;
+  readonly executor: string;
+}
+
+/** DBOS reports what goes wrong by its promises, too. */
+export const silentLogger: Dbos.Logger = {
+  info: () => {},
+  debug: () => {},
+  warn: () => {},
+  error: () => {},
+};
+
+export async function loadDbos(): Promise<typeof Dbos> {
+  try {
+    const loaded: typeof Dbos & { default?: typeof Dbos } = await import("@dbos-inc/dbos-sdk");
+    return loaded.default ?? loaded;
+  } catch (error) {
+    throw new DurableError(
+      "no_driver",
+      "The engine DBOS needs the package @dbos-inc/dbos-sdk: run `npm install @dbos-inc/dbos-sdk`.",
+      { cause: error },
+    );
+  }
+}
+
+/** What is wrong with DBOS's database, and what to do. */
+export function explainDbos(url: string, error: unknown): Error {
+  if (error instanceof DurableError) return error;
+  const { host, pathname } = new URL(url);
+  return new DurableError(
+    "unavailable",
+    `DBOS cannot use the database ${host}${pathname}: ${errorMessage(error)}. Start that server, or give another \`url\` to dbosEngine().`,
+    { cause: error },
+  );
+}
+
+interface Member {
+  readonly queues: readonly string[];
+  readonly activate: Activate;
+}
+
+/** The DBOS of this process, which has one at a time, and the workers that share it. */
+export class DbosExecutor {
+  static #shared: DbosExecutor | undefined;
+  /** Launches and shutdowns follow each other. */
+  static #last: Promise<unknown> = Promise.resolve();
+
+  readonly #options: ExecutorOptions;
+  readonly #dbos: typeof Dbos.DBOS;
+  readonly #members = new Set<Member>();
+  #listened: readonly string[] = [];
+
+  private constructor(options: ExecutorOptions, dbos: typeof Dbos.DBOS) {
+    this.#options = options;
+    this.#dbos = dbos;
+  }
+
+  /** Has a worker activate what comes into its queues. */
+  static async join(
+    options: ExecutorOptions,
+    queues: readonly string[],
+    activate: Activate,
+  ): Promise<EngineWork> {
+    const member: Member = { queues, activate };
+    const { DBOS } = await loadDbos();
+    const executor = await DbosExecutor.#inTurn(async () => {
+      const shared = (DbosExecutor.#shared ??= new DbosExecutor(options, DBOS));
+      if (shared.#options.url !== options.url || shared.#options.schema !== options.schema) {
+        throw new DurableError(
+          "invalid",
+          "A process has one DBOS: give all its engines the same `url` and `schema`.",
+        );
+      }
+      await shared.#add(member);
+      return shared;
+    });
+    return { stop: () => DbosExecutor.#inTurn(() => executor.#remove(member)) };
+  }
+
+  static #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(act);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  async #add(member: Member): Promise<void> {
+    const isNew = member.queues.some((queue) => !this.#listened.includes(queue));
+    this.#members.add(member);
+    if (isNew) await this.#launch([...new Set([...this.#listened, ...member.queues])]);
+  }
+
+  async #launch(queues: string[]): Promise<void> {
+    const { url, schema, executor } = this.#options;
+    const dbos = this.#dbos;
+    if (this.#listened.length > 0) await dbos.shutdown();
+    else if (dbos.isInitialized()) {
+      throw new DurableError(
+        "invalid",
+        "This process has launched DBOS itself: start the worker in a process of its own.",
+      );
+    } else {
+      registerActivate(dbos, (queue, session) => this.#activate(queue, session));
+    }
+    dbos.setConfig({
+      ...{ name: APPLICATION, systemDatabaseUrl: url, applicationVersion: VERSION },
+      ...(schema !== undefined && { systemDatabaseSchemaName: schema }),
+      ...{ executorID: executor, listenQueues: queues, logger: silentLogger, runMigrations: false },
+    });
+    await dbos.launch();
+    this.#listened = queues;
+  }
+
+  async #remove(member: Member): Promise<void> {
+    this.#members.delete(member);
+    if (this.#members.size > 0) return;
+    DbosExecutor.#shared = undefined;
+    await this.#dbos.shutdown({ workflowCompletionTimeoutMS: STOP_MS });
+  }
+
+  /** Each worker of the process looks whether the session is one of its store's. */
+  async #activate(queue: string, session: string): Promise<void> {
+    const activation = this.#dbos.workflowID ?? "";
+    const members = [...this.#members].filter(({ queues }) => queues.includes(queue));
+    // A worker that stops leaves the session to others, which find it.
+    await Promise.allSettled(members.map(({ activate }) => activate(session, activation)));
+  }
+}
+
+type OnActivate = (queue: string, session: string) => Promise<void>;
+let onActivate: OnActivate | undefined;
+
+/** A workflow is registered once a process. */
+function registerActivate(dbos: typeof Dbos.DBOS, act: OnActivate): void {
+  if (!onActivate) {
+    dbos.registerWorkflow(async (queue: string, session: string) => onActivate?.(queue, session), {
+      name: ACTIVATE,
+      maxRecoveryAttempts: MAX_RECOVERIES,
+    });
+  }
+  onActivate = act;
+}

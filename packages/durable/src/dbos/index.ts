@@ -1,0 +1,1 @@
+export { dbosEngine, type DbosEngineOptions } from "./dbos-engine.ts";
