@@ -16,4 +16,5 @@ export { durableTask, type DurableTaskOptions } from "./tools/task.ts";
 export * from "./contract/types.ts";
 export type * from "./contract/schedules.ts";
 export type * from "./contract/store.ts";
+export type { IdentifiedSpan, SpanIdentity, WorkerTelemetry } from "./worker/span.ts";
 export { Worker, type WorkerOptions, type WorkerStats } from "./worker/worker.ts";

@@ -373,6 +373,8 @@ export interface RunProgress {
   readonly usage: string;
   /** Time that workers have spent on it; waiting does not count. */
   readonly activeMs: number;
+  /** The span of the activation that wrote last, in the form of a `traceparent`. */
+  readonly span?: string;
 }
 
 /** What one commit adds. */
@@ -455,6 +457,8 @@ export interface RunRow {
   readonly output?: string;
   readonly meta?: string;
   readonly traceparent?: string;
+  /** See `RunProgress.span`. */
+  readonly span?: string;
   readonly parent?: { readonly run: string; readonly call: string };
   readonly stop?: string;
   readonly error?: string;

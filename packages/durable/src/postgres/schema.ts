@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Session } from "./database.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** Keeps two processes from changing the tables at once. */
 const MIGRATION_LOCK = 4_715_020_211;
@@ -76,6 +76,7 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     "alter table gyre_run add column priority bigint not null default 0",
     "alter table gyre_run add column budget text",
   ],
+  ["alter table gyre_run add column span text"],
 ];
 
 /** Brings the tables up to date. Throws where they are of a version that this one cannot use. */

@@ -34,7 +34,7 @@ const APPEND = `with own as (
       version = coalesce($9, r.version),
       activations = case when $8::text is null then r.activations else greatest(r.activations, 1) end,
       turns = coalesce($16, r.turns), usage = coalesce($17, r.usage),
-      active_ms = coalesce($18, r.active_ms),
+      active_ms = coalesce($18, r.active_ms), span = coalesce($19, r.span),
       pending = case when $16::bigint is null then r.pending end
     from own where r.id = own.run and ($8::text is not null or $16::bigint is not null)
   ) select id from own`;
@@ -56,6 +56,7 @@ export async function appendChange(
     entries.map(({ timestamp }) => timestamp),
     taken,
     ...[progress?.turns ?? null, progress?.usage ?? null, progress?.activeMs ?? null],
+    progress?.span ?? null,
   );
   return changed > 0 ? "done" : explainMiss(db, fence, change, "running");
 }

@@ -163,6 +163,7 @@ export interface RunRecord {
   parent: string | null;
   parent_call: string | null;
   traceparent: string | null;
+  span: string | null;
   limits: string | null;
   output: string | null;
   meta: string | null;
@@ -271,6 +272,7 @@ export function toRun(record: RunRecord, now: number): RunRow {
     ...given("output", record.output),
     ...given("meta", record.meta),
     ...given("traceparent", record.traceparent),
+    ...given("span", record.span),
     ...given("stop", record.stop),
     ...given("error", record.error),
     ...given("answer", record.answer),

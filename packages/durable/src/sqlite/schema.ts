@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Driver } from "./driver/driver.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** Each makes the tables of one version from those of the version before. */
 const MIGRATIONS: readonly string[] = [
@@ -69,6 +69,7 @@ alter table gyre_run add column priority integer not null default 0;
 alter table gyre_run add column budget text;
 `,
   "create table gyre_watch (watcher text primary key, address text not null) without rowid;",
+  "alter table gyre_run add column span text",
 ];
 
 /** Brings the tables up to date. Throws where they are of a version that this one cannot use. */

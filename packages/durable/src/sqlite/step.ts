@@ -65,9 +65,9 @@ function addEntries(db: Statements, { session, token }: Fence, change: Change): 
   }
   if (progress) {
     db.run(
-      `update gyre_run set turns = ?, usage = ?, active_ms = ?, pending = null
+      `update gyre_run set turns = ?, usage = ?, active_ms = ?, pending = null, span = coalesce(?, span)
         where id = (select run from gyre_session where id = ?)`,
-      ...[progress.turns, progress.usage, progress.activeMs, session],
+      ...[progress.turns, progress.usage, progress.activeMs, progress.span ?? null, session],
     );
   }
 }

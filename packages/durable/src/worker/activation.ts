@@ -1,7 +1,7 @@
 import type { AgentEndEvent } from "@gyre/agent";
 import { SinkError } from "@gyre/agent";
 import { errorMessage } from "@gyre/ai";
-import { openEntryLog, type Session } from "@gyre/sessions";
+import { type EntryInfo, openEntryLog, type Session } from "@gyre/sessions";
 import type { DurableAgent, OpenRun } from "../contract/agent.ts";
 import { decodeMessage } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
@@ -44,6 +44,8 @@ export class Activation {
   #shouldLook = false;
   #isDraining = false;
   #work: Work | undefined;
+  /** What identifies the span of the activation. */
+  #span: string | undefined;
   /** The newest inbox that was read. */
   #inbox: Inbox = { wakes: 0, items: [] };
 
@@ -132,13 +134,26 @@ export class Activation {
       await this.#log.finish({ status: "ready", readyInMs: waitMs });
       return "released";
     }
+    return this.#observer.trace({ claim, row }, (span) => {
+      this.#span = span;
+      return this.#workOn(row, infos, claim.run === undefined ? prompt : undefined);
+    });
+  }
+
+  /** `prompt`: the run begins with it. */
+  async #workOn(
+    row: RunRow,
+    entries: readonly EntryInfo[],
+    prompt: InboxItem | undefined,
+  ): Promise<ActivationOutcome> {
+    const { claim } = this;
     const session = openEntryLog({
       header: toHeader(claim.session, claim.header),
-      entries: infos,
+      entries,
       log: this.#log,
     });
     if (claim.version === "") this.#log.open({ run: row.id, version: this.#definition.version });
-    if (claim.run === undefined && prompt) await this.#openNext(session, prompt);
+    if (prompt) await this.#openNext(session, prompt);
     const work = await this.#open(session, row);
     if (typeof work === "string") return this.#fail(row, work);
     this.#work = work;
@@ -201,6 +216,7 @@ export class Activation {
         options,
         log: this.#log,
         meter,
+        span: this.#span,
       };
       return new Work({ ...parts, close, isDraining: () => this.#isDraining });
     } catch (error) {

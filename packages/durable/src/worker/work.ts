@@ -53,6 +53,8 @@ interface WorkParts {
   options: DurableAgentOptions | CreateDurableAgent;
   log: RunLog;
   meter: WorkerMeter;
+  /** What identifies the span of the activation. */
+  span: string | undefined;
   close: () => Promise<void>;
   isDraining: () => boolean;
 }
@@ -494,6 +496,7 @@ export class Work {
       turns: this.#turns,
       usage: JSON.stringify(this.#usage),
       activeMs: Math.round(this.#activeMs + running),
+      ...(this.#parts.span !== undefined && { span: this.#parts.span }),
     });
   }
 }

@@ -8,6 +8,7 @@ import type { AgentVersion, Claim, ClaimWish, LeaseKeeper, Store } from "../cont
 import type { EngineWork } from "../contract/engine.ts";
 import { Activation, type ActivationOutcome, type ActivationParts } from "./activation.ts";
 import { Observer } from "./observer.ts";
+import type { WorkerTelemetry } from "./span.ts";
 import { Outage } from "./outage.ts";
 import { findMaxRss, LoadGauge } from "./load.ts";
 import { RunLog } from "./run-log.ts";
@@ -38,6 +39,11 @@ export interface WorkerOptions {
   maxDeaths?: number;
   /** Receives what the worker does, without content: one object for each line of a log. */
   onLog?: (line: WorkerLogLine) => void;
+  /**
+   * `@opentelemetry/api`: each activation is a span `gyre.activation`, in the trace of its run and
+   * linked to the activation before. Spans of `tracing` in the agent's middleware nest below it.
+   */
+  telemetry?: WorkerTelemetry;
   /** Receives errors that no caller waits for. Default: that of the runs. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -135,6 +141,7 @@ export class Worker {
     this.#scheduler = new Scheduler(this.#store, (error) => this.#report(error, "schedules"));
     this.#observer = new Observer({
       onLog: options.onLog,
+      telemetry: options.telemetry,
       report: (error, where) => this.#report(error, where),
     });
     const { admit } = options;
