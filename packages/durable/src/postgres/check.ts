@@ -1,5 +1,5 @@
 import type { StoreCheck } from "../contract/types.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./driver/database.ts";
 import type { Notifier } from "./notifier.ts";
 
 const PROBE_MS = 3_000;

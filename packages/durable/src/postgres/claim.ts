@@ -13,7 +13,7 @@ import {
   toClaim,
   toReady,
 } from "../sql/rows.ts";
-import { type Database, NOW, type Session } from "./database.ts";
+import { type Database, NOW, type Session } from "./driver/database.ts";
 import { removeOwner } from "./workers.ts";
 
 /** Claims of tenants with limits are made one after the other. */

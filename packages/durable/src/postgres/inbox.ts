@@ -1,6 +1,6 @@
 import type { Inbox, NewItem, SendOutcome } from "../contract/store.ts";
 import { type InboxRecord, type SessionRecord, toItem } from "../sql/rows.ts";
-import { type Database, NOW, type Session } from "./database.ts";
+import { type Database, NOW, type Session } from "./driver/database.ts";
 
 /** A waiting session gets ready; one that is set aside, or is not due yet, only where it is to end. */
 export const WAKE: string = `update gyre_session set wakes = wakes + 1,

@@ -1,7 +1,7 @@
 import type { EntryInfo, EntryType } from "@gyre/sessions";
 import type { StoredEntry } from "../contract/store.ts";
 import { type EntryRecord, toEntry, toInfo } from "../sql/rows.ts";
-import type { Session } from "./database.ts";
+import type { Session } from "./driver/database.ts";
 
 export async function readEntriesAfter(
   db: Session,

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { toRecord } from "@gyre/ai";
 import type * as Pg from "pg";
 import type { Hint, Interest } from "../contract/store.ts";
-import { clientConfig, type Database } from "./database.ts";
+import { clientConfig, type Database } from "./driver/database.ts";
 
 /** A process sends at most one notification in this time: each takes a lock of the whole server. */
 const MIN_GAP_MS = 20;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Bus, Packet } from "../contract/bus.ts";
 import { isRecord } from "@gyre/ai";
 import { type LargePacket, listTexts, pack, parsePacket } from "../live/packets.ts";
-import { type Database, NOW } from "./database.ts";
+import { type Database, NOW } from "./driver/database.ts";
 import { MAX_PAYLOAD_BYTES, type Notifier } from "./notifier.ts";
 
 /** How often a process repeats what it follows. */

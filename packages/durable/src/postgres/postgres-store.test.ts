@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type PostgresServer, startPostgres } from "../../../../tests/support/postgres.ts";
-import { Database, loadPg } from "./database.ts";
+import { Database, loadPg } from "./driver/database.ts";
 
 describe("a store on Postgres", { tags: "postgres" }, () => {
   let server: PostgresServer;

@@ -37,7 +37,7 @@ import type {
 import type { StoreCheck, StoreOptions } from "../contract/types.ts";
 import { checkPostgres } from "./check.ts";
 import { Claims, listReady } from "./claim.ts";
-import { Database, explainError, loadPg } from "./database.ts";
+import { Database, explainError, loadPg } from "./driver/database.ts";
 import { hasItem, readInbox, readWakes, send } from "./inbox.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";

@@ -10,7 +10,7 @@ import {
   toCount,
   toRun,
 } from "../sql/rows.ts";
-import { type Database, NOW, type Session } from "./database.ts";
+import { type Database, NOW, type Session } from "./driver/database.ts";
 
 export async function readRun(db: Session, id: string): Promise<RunRow | undefined> {
   const [row] = await selectRuns(db, SELECT_RUN_BY_ID, [id]);

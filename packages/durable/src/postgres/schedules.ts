@@ -23,7 +23,7 @@ import {
   toSchedule,
 } from "../sql/schedules.ts";
 import { numberMarks } from "../sql/rows.ts";
-import { type Database, NOW, Rollback, type Session } from "./database.ts";
+import { type Database, NOW, Rollback, type Session } from "./driver/database.ts";
 import { startRun } from "./start.ts";
 
 const SET = numberMarks(SET_SCHEDULE);

@@ -1,5 +1,5 @@
 import { DurableError } from "../contract/errors.ts";
-import type { Session } from "./database.ts";
+import type { Session } from "./driver/database.ts";
 
 /** The version of the tables that this version of the package writes. */
 export const SCHEMA_VERSION = 5;

@@ -16,7 +16,7 @@ import {
   type StoredSessionRecord,
   toStoredSession,
 } from "../sql/sessions.ts";
-import { type Database, NOW, Rollback, type Session } from "./database.ts";
+import { type Database, NOW, Rollback, type Session } from "./driver/database.ts";
 
 /** Made all or not at all, in one round trip. */
 const CREATE = `with session as (

@@ -1,6 +1,6 @@
 import type { NewRun, StartOutcome } from "../contract/store.ts";
 import type { SessionRecord } from "../sql/rows.ts";
-import { type Database, NOW, Rollback, type Session } from "./database.ts";
+import { type Database, NOW, Rollback, type Session } from "./driver/database.ts";
 import { INSERT_ITEM, WAKE } from "./inbox.ts";
 
 const UNIQUE_VIOLATION = "23505";

@@ -1,6 +1,6 @@
 import type { AppendOutcome, Change, Fence, Finish, NewItem, RunEnd } from "../contract/store.ts";
 import { isChild, refuseChild, type RunRecord, type SessionRecord } from "../sql/rows.ts";
-import { type Database, NOW, Rollback, type Session } from "./database.ts";
+import { type Database, NOW, Rollback, type Session } from "./driver/database.ts";
 import { sendItem } from "./inbox.ts";
 import { startRun } from "./start.ts";
 

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { NewWorker, SweptSession, WorkerRow } from "../contract/store.ts";
 import { explainAside, type SessionRecord } from "../sql/rows.ts";
-import { type Database, NOW, type Session } from "./database.ts";
+import { type Database, NOW, type Session } from "./driver/database.ts";
 
 interface WorkerRecord {
   id: string;

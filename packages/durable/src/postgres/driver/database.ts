@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type * as Pg from "pg";
-import { DurableError } from "../contract/errors.ts";
+import { DurableError } from "../../contract/errors.ts";
 
 /** After this time without an answer a connection counts as dead. */
 const QUERY_TIMEOUT_MS = 10_000;
