@@ -9,6 +9,7 @@ export { openRuns, openStore } from "./runs/open.ts";
 export { Runs } from "./runs/runs.ts";
 export type { StoredEnd } from "./runs/read-log.ts";
 export { type SessionEntry, SessionReader } from "./runs/session-reader.ts";
+export { hostPool, workspacePool } from "./sessions/pools.ts";
 export { type SessionsOptions, StoreSessions } from "./sessions/store-sessions.ts";
 export { askTool, type AskToolOptions } from "./tools/ask.ts";
 export { sleepTool, type SleepToolOptions } from "./tools/sleep.ts";

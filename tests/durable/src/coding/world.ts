@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { scriptedModel, type ScriptAnswer } from "@gyre/ai/testing";
+import { call, scriptedModel, type ScriptAnswer } from "@gyre/ai/testing";
 import { defineCodingAgent, type DurableCodingAgent } from "@gyre/coding";
 
 /** A folder to work in, with a home of its own. */
@@ -58,4 +58,38 @@ export function scriptedCodingAgent(
     permissions: { mode: "full" },
     ...more,
   });
+}
+
+/** What a worker in a process of its own gets. */
+export interface CodingWorkerOptions {
+  readonly home: string;
+  readonly url: string;
+  readonly pool: string;
+  readonly script: ScriptName;
+}
+
+export const LINES = 12;
+
+/** Commands of which each says in a file that it has run. */
+const lines: Script = [
+  ...Array.from({ length: LINES }, (_, at) =>
+    call("shell", { command: `echo ${at} >> lines` }, `line-${at}`),
+  ),
+  "Done.",
+];
+
+/** A job, a command that takes longer than its worker lives, and a look at both. */
+const long: Script = [
+  call("shell", { command: "echo one >> log; sleep 1000", background: true }, "job"),
+  call("write", { path: "kept.txt", content: "As it was.\n" }, "write"),
+  call("shell", { command: "echo two >> log; touch begun; sleep 1000" }, "begun"),
+  (messages) => call("jobs", { action: "read", id: findJob(messages) }, "look"),
+  "Done.",
+];
+
+export type ScriptName = "lines" | "long";
+export const SCRIPTS: Readonly<Record<ScriptName, Script>> = { lines, long };
+
+function findJob(messages: string): string {
+  return /job-[\w-]+/.exec(messages)?.[0] ?? "";
 }
