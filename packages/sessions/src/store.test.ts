@@ -217,6 +217,15 @@ describe("the list", () => {
     expect((await store.list())[0]).not.toHaveProperty("title");
   });
 
+  it("does not take what a compaction says for what the user asked", async () => {
+    const session = await store.create({ cwd: CWD });
+    const message = { role: "user", content: "In short.", timestamp: 1 } as const;
+    await session.append({ type: "compaction", first: 1, until: null, message });
+    await ask(session, "Which tea?");
+    await session.close();
+    expect((await store.list())[0]?.firstPrompt).toBe("Which tea?");
+  });
+
   it("has damaged files too, with what is left of them", async () => {
     const torn = await asked("torn");
     await truncate(torn.path, (await stat(torn.path)).size - 5);

@@ -87,8 +87,8 @@ const BY_USER = '"role":"user"';
 
 function firstPromptIn(text: string): string | undefined {
   for (let at = text.indexOf(BY_USER); at >= 0;) {
-    const { message } = fields(lineAt(text, at));
-    if (isRecord(message) && message["role"] === "user") {
+    const { type, message } = fields(lineAt(text, at));
+    if (type === "message" && isRecord(message) && message["role"] === "user") {
       const prompt = formatPrompt(message["content"]);
       if (prompt !== "") return prompt;
     }
