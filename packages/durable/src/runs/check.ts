@@ -1,7 +1,7 @@
 import type { RunRow, WorkerRow } from "../contract/store.ts";
 import type { StoreCheck } from "../contract/types.ts";
 import type { Runs } from "./runs.ts";
-import { explainStuck } from "./stuck.ts";
+import { explainStuck, isWorking } from "./stuck.ts";
 
 /** Runs that are looked at. */
 const MOST = 1_000;
@@ -10,7 +10,7 @@ const LONG_READY_MS = 60_000;
 
 /** What workers and runs look like from outside. */
 export async function checkWork({ store }: Runs): Promise<StoreCheck[]> {
-  const workers = await store.listWorkers();
+  const workers = (await store.listWorkers()).filter(isWorking);
   const statuses = ["ready", "aside"] as const;
   const open = await store.listRuns({ statuses, limit: MOST });
   return [checkWorkers(workers), checkReady(open, workers), ...checkStuck(open, workers)];

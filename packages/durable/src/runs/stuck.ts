@@ -1,7 +1,13 @@
 import type { RunRow, WorkerRow } from "../contract/store.ts";
 
+/** Whether a worker works on runs: a program that has sessions open is one without agents. */
+export function isWorking({ agents }: WorkerRow): boolean {
+  return agents.length > 0;
+}
+
 /** Why no worker will claim a run as things are, and what to do; nothing where one will. */
-export function explainStuck(run: RunRow, workers: readonly WorkerRow[]): string | undefined {
+export function explainStuck(run: RunRow, all: readonly WorkerRow[]): string | undefined {
+  const workers = all.filter(isWorking);
   const { id, agent, pool, version, status } = run;
   if (status === "aside") {
     return `${run.error ?? "It was set aside."} Fix what ends them, then call retry() of run "${id}".`;

@@ -2,26 +2,30 @@ import { errorMessage } from "@gyre/ai";
 import { type EntryLog, type EntryRow, isBeside, SessionError } from "@gyre/sessions";
 import { isUnavailable } from "../contract/errors.ts";
 import { assertFits } from "../contract/messages.ts";
-import type { Change, Claim, Finish, Store } from "../contract/store.ts";
+import type { AppendOutcome, Change, Claim, Finish, Store } from "../contract/store.ts";
+import type { Holder } from "./holder.ts";
 
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 /** How long a write waits for a store that does not answer. */
 const MAX_AWAY_MS = 30_000;
 
-/** The entries of a session that a program has claimed. */
+/**
+ * The entries of a session that a program has claimed. Where the claim is lost and no other has
+ * written, it is claimed again.
+ */
 export class HeldLog implements EntryLog {
   readonly #store: Store;
-  readonly #claim: Claim;
-  readonly #onClose: () => Promise<void>;
+  readonly #holder: Holder;
+  #claim: Claim;
   #seq: number;
   #leaf: number | null;
   #failure: SessionError | undefined;
 
-  constructor(store: Store, claim: Claim, onClose: () => Promise<void>) {
+  constructor(store: Store, claim: Claim, holder: Holder) {
     this.#store = store;
     this.#claim = claim;
-    this.#onClose = onClose;
+    this.#holder = holder;
     this.#seq = claim.seq;
     this.#leaf = claim.leaf;
   }
@@ -34,11 +38,14 @@ export class HeldLog implements EntryLog {
     if (this.#failure) throw this.#failure;
     const leaf = rows.reduce(leafAfter, this.#leaf);
     const change: Change = { seq: this.#seq, entries: rows, leaf };
-    const outcome = await this.#write(() => {
-      for (const row of rows) assertFits(`An entry of type "${row.type}"`, row.data);
-      return this.#store.append(this.#claim, change);
-    });
-    if (outcome === "fenced") throw this.#lose();
+    const write = (): Promise<AppendOutcome> =>
+      this.#write(() => {
+        for (const row of rows) assertFits(`An entry of type "${row.type}"`, row.data);
+        return this.#store.append(this.#claim, change);
+      });
+    const isLost =
+      (await write()) === "fenced" && !((await this.#regain()) && (await write()) !== "fenced");
+    if (isLost) throw this.#lose();
     this.#seq += rows.length;
     this.#leaf = leaf;
   }
@@ -48,8 +55,20 @@ export class HeldLog implements EntryLog {
     try {
       if (!this.#failure) await this.#finish();
     } finally {
-      await this.#onClose();
+      await this.#holder.release();
     }
+  }
+
+  /** Whether it is ours again, with nothing written by another meanwhile. */
+  async #regain(): Promise<boolean> {
+    const claim = await this.#write(() => this.#holder.regain(this.#claim.session));
+    if (!claim) return false;
+    this.#claim = claim;
+    if (claim.seq === this.#seq) return true;
+    // Another has written, and closed it again: so is this claim.
+    [this.#seq, this.#leaf] = [claim.seq, claim.leaf];
+    await this.#finish();
+    return false;
   }
 
   async #finish(): Promise<void> {

@@ -37,6 +37,15 @@ export class Holder {
     }
   }
 
+  /**
+   * Claims a session again that the store took from this program: it was suspended for longer than
+   * its lease, say. Undefined where another has it now.
+   */
+  async regain(session: string): Promise<Claim | undefined> {
+    const outcome = await this.#try(session);
+    return outcome !== "not found" && "claim" in outcome ? outcome : undefined;
+  }
+
   /** A session is closed. */
   async release(): Promise<void> {
     this.#count--;

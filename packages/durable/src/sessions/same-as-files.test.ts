@@ -159,7 +159,7 @@ class Side {
         return this.#storage.remove(id);
       }
       default: {
-        const bodies = this.#bodiesOf(one);
+        const bodies = this.#listBodies(one);
         // Not waited for one by one: what is appended together is written together.
         const entries = await Promise.all(bodies.map((body) => session.append(body)));
         return entries.map(({ id, parentId, timestamp }) => ({ id, parentId, timestamp }));
@@ -173,7 +173,9 @@ class Side {
     return entries[at % (entries.length + 1)]?.id ?? null;
   }
 
-  #bodiesOf(one: Exclude<Operation, { do: "branch" | "reopen" | "fork" | "remove" }>): EntryBody[] {
+  #listBodies(
+    one: Exclude<Operation, { do: "branch" | "reopen" | "fork" | "remove" }>,
+  ): EntryBody[] {
     switch (one.do) {
       case "user":
         return [user(one.text)];
@@ -300,11 +302,11 @@ function user(content: string) {
   return { type: "message", message: { role: "user", content, timestamp: 1 } } as const;
 }
 
-function calling(said: string, ids: readonly string[]): AssistantMessage {
+function calling(text: string, ids: readonly string[]): AssistantMessage {
   return {
     role: "assistant",
     content: [
-      { type: "text", text: said },
+      { type: "text", text },
       ...ids.map((id) => ({ type: "toolCall" as const, id, name: "look", arguments: {} })),
     ],
     ...{ api: "scripted", provider: "scripted", model: "scripted", usage: {}, timestamp: 1 },
@@ -321,10 +323,7 @@ async function playOnBoth(
   // Each operation has a time, the same on both sides.
   let now = 1_000;
   const clock: Clock = { ...systemClock, now: () => now };
-  const sides = [
-    new Side(new SessionStore(folder, { clock })),
-    new Side(runs.sessions({ clock })),
-  ];
+  const sides = [new Side(new SessionStore(folder, { clock })), new Side(runs.sessions({ clock }))];
   try {
     for (const side of sides) await side.begin();
     for (const one of operations) {

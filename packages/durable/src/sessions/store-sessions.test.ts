@@ -1,7 +1,16 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { hostname } from "node:os";
 import { describeSessionStorage } from "@gyre/sessions/testing";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { openRuns } from "../runs/open.ts";
-import { openUnderTest, scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
+import {
+  isFile,
+  openUnderTest,
+  scriptedAgent,
+  temporaryUrls,
+  withWorker,
+} from "../worker/harness.ts";
 
 const nextUrl = temporaryUrls("sessions", afterAll);
 
@@ -131,6 +140,69 @@ describe("a session that is bound to a pool", () => {
     const copy = await there.fork("7k2m");
     await copy.close();
     expect((await there.open(copy.header.id)).entries).toHaveLength(1);
+    await runs.close();
+  });
+});
+
+describe("a program that has a session open", () => {
+  it("and is killed: the next one opens it at once on a file, with what was stored", async () => {
+    const url = nextUrl();
+    const runs = await openRuns(url);
+    const child = spawn(process.execPath, [
+      ...["--no-warnings", "--input-type=module", "-e"],
+      `import { openRuns } from ${JSON.stringify(new URL("../../dist/index.js", import.meta.url))};
+      const runs = await openRuns(${JSON.stringify(url)});
+      const session = await runs.sessions({ leaseMs: 1_000 }).create({ cwd: "/tea", id: "7k2m" });
+      await session.append(${JSON.stringify(user("a"))});
+      console.log("open");
+      setInterval(() => {}, 1_000);`,
+    ]);
+    await once(child.stdout, "data");
+    const sessions = runs.sessions({ leaseMs: 1_000 });
+    await expect(sessions.open("7k2m")).rejects.toMatchObject({
+      code: "locked",
+      message: expect.stringContaining(`is open in process ${child.pid} on ${hostname()}.`),
+    });
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    // On Postgres its lease has to end first.
+    const open = () => sessions.open("7k2m");
+    const session = isFile ? await open() : await vi.waitFor(open, 10_000);
+    expect((await session.context()).messages).toMatchObject([{ content: "a" }]);
+    await session.append(user("b"));
+    await session.close();
+    expect(await runs.workers()).toEqual([]);
+    await runs.close();
+  });
+
+  it("and was taken for dead goes on, unless another has written since", async () => {
+    const runs = await openRuns(nextUrl());
+    const session = await runs.sessions().create({ cwd: "/tea", id: "7k2m" });
+    await session.append(user("a"));
+    const declareDead = async (): Promise<void> => {
+      for (const { id } of await runs.workers()) await runs.release(id);
+    };
+    await declareDead();
+    expect((await session.append(user("b"))).id).toBe(2);
+    await declareDead();
+    const other = await runs.sessions().open("7k2m");
+    await other.append(user("c"));
+    await other.close();
+    await expect(session.append(user("late"))).rejects.toMatchObject({ code: "lock_lost" });
+    await expect(session.append(user("later"))).rejects.toMatchObject({ code: "lock_lost" });
+    await session.close();
+    const again = await runs.sessions().open("7k2m");
+    expect((await again.context()).messages).toHaveLength(3);
+    await again.close();
+    await runs.close();
+  });
+
+  it("is no worker: a run that no worker has is stuck", async () => {
+    const runs = await openRuns(nextUrl());
+    const session = await runs.sessions().create({ cwd: "/tea" });
+    const run = await runs.start("Go.", { agent: "office" });
+    expect((await run.info()).stuck).toBe("There is no worker: start one.");
+    await session.close();
     await runs.close();
   });
 });

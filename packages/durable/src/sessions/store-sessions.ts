@@ -150,7 +150,7 @@ export class StoreSessions implements SessionStorage {
 
   async #hold(id: string): Promise<Session> {
     const claim = await this.#holder.hold(id);
-    const log = new HeldLog(this.#store, claim, () => this.#holder.release());
+    const log = new HeldLog(this.#store, claim, this.#holder);
     const entries = await this.#store.listEntries(id);
     return openEntryLog({ header: toHeader(id, claim.header), entries, log, clock: this.#clock });
   }
