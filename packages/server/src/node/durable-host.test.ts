@@ -1,6 +1,7 @@
 import type { AgentEvent } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
-import { callAll } from "@gyre/ai/testing";
+import { callAll, type ScriptStep } from "@gyre/ai/testing";
+import { defineAgent } from "@gyre/durable";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Payload } from "@gyre/protocol";
 import { RemoteAgent } from "../client/remote-agent.ts";
@@ -202,6 +203,98 @@ describe("servers of one store", () => {
     expect(end.stop).toBe("done");
     expect(calls).toBe(2);
     expect(end.messages).toHaveLength(4);
+  });
+
+  it("a client whose server cannot reach the store asks again, at another one, and loses nothing", async () => {
+    world = createDurableWorld();
+    const one = await world.open([]);
+    const two = await world.open([officeAgent(["First.", "Second."])]);
+    const agent = await RemoteAgent.create(world.client(one, two));
+    one.isAway = true;
+    expect((await agent.prompt("Go.")).stop).toBe("done");
+    // Its next connection is to the first server, which does not answer yet.
+    two.cut();
+    expect((await agent.prompt("Again.")).stop).toBe("done");
+    one.isAway = false;
+    expect(listTexts(agent)).toEqual([
+      "user: Go.",
+      "assistant: First.",
+      "user: Again.",
+      "assistant: Second.",
+    ]);
+  });
+
+  it("settings that are changed on one server hold on the others, and for the next run", async () => {
+    world = createDurableWorld();
+    const seen: (string | undefined)[] = [];
+    const office = officeAgent(["First.", "Second."]);
+    const watched = defineAgent({
+      ...office,
+      open: (run) => {
+        seen.push(run.settings.thinkingLevel);
+        return office.open(run);
+      },
+    });
+    const one = await world.open([watched]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(one));
+    const other = await RemoteAgent.attach(world.client(two), agent.sessionId);
+    await agent.prompt("Go.");
+    await other.setThinkingLevel("high");
+    expect((await agent.prompt("Again.")).stop).toBe("done");
+    expect(agent.state.thinkingLevel).toBe("high");
+    expect(other.state.thinkingLevel).toBe("high");
+    expect(seen).toEqual([undefined, "high"]);
+    await expect(other.setModel("another")).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  it("deltas of a response are shown as they come, and lead to the message that is stored", async () => {
+    world = createDurableWorld();
+    const text = "Tea is made of leaves and water.";
+    const slow = { parts: [text], chunkSize: 4, betweenMs: 5 };
+    const one = await world.open([officeAgent([slow])]);
+    const agent = await RemoteAgent.create(world.client(one));
+    let streamed = "";
+    const types: string[] = [];
+    agent.subscribe((event) => {
+      types.push(event.type);
+      if (event.type !== "message_update") return;
+      const { assistantMessageEvent: update } = event;
+      if (update.type === "text_delta") streamed += update.delta;
+    });
+    const end = await agent.prompt("How?");
+    expect(streamed).toBe(text);
+    expect(listTexts(agent)).toEqual(["user: How?", `assistant: ${text}`]);
+    expect(end.messages).toEqual(agent.state.messages);
+    expect(types.filter((type) => type === "message_start")).toHaveLength(2);
+  });
+
+  it("a worker that dies within a response: a snapshot takes back what was shown of it", async () => {
+    world = createDurableWorld();
+    let asked = 0;
+    const text = "Tea is made of leaves and water.";
+    const answer: ScriptStep = () =>
+      asked++ === 0
+        ? { parts: [text], chunkSize: 4, betweenMs: 60_000 }
+        : { parts: [text], chunkSize: 4 };
+    const agents = [officeAgent([answer])];
+    const one = await world.open(agents);
+    let snapshots = 0;
+    const agent = await RemoteAgent.create(
+      world.client(one, await world.open([])),
+      {},
+      { onSnapshot: () => void snapshots++ },
+    );
+    const shown = waitFor(agent, "message_update");
+    const ending = agent.prompt("How?");
+    await shown;
+    await one.kill();
+    await world.open(agents);
+    const end = await ending;
+    expect(asked).toBe(2);
+    expect(snapshots).toBeGreaterThan(0);
+    expect(listTexts(agent)).toEqual(["user: How?", `assistant: ${text}`]);
+    expect(end.messages).toEqual(agent.state.messages);
   });
 
   it("two clients on two servers see the same, and steer and abort the same run", async () => {

@@ -1,12 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Runs } from "@gyre/durable";
+import { invalidRequest } from "@gyre/protocol";
 import type {
+  SessionChanges,
   SessionHost,
   SessionInfo,
   SessionOptions,
   SessionPage,
 } from "../sessions/session-host.ts";
 import { DurableSession } from "./durable-session.ts";
+import { refuseOnError } from "./refusal.ts";
 import type { Settings } from "./session-mirror.ts";
 
 /** What a new session begins with. */
@@ -29,6 +32,11 @@ export interface DurableHostOptions {
   readonly cwd?: string;
   /** What a client may ask for in a new session; throws what is wrong with it. Default: nothing. */
   readonly prepare?: (options: SessionOptions) => Promise<NewDurableSession>;
+  /**
+   * The settings that a change of a client means; throws what is wrong with it. Default: thinking
+   * level, system prompt and tools can be changed.
+   */
+  readonly readChanges?: (changes: SessionChanges) => Promise<Settings>;
   /** Errors that no client gets. */
   readonly onError?: (error: unknown, where: string) => void;
 }
@@ -41,6 +49,7 @@ const MAX_OPEN_RUNS = 1_000;
  * run goes on when the server that a client came by is gone.
  */
 export class DurableHost implements SessionHost {
+  readonly isShared = true;
   readonly #options: DurableHostOptions;
   readonly #sessions: ReturnType<Runs["sessions"]>;
 
@@ -50,7 +59,11 @@ export class DurableHost implements SessionHost {
     this.#sessions = runs.sessions({ tenant, pool });
   }
 
-  async create(options: SessionOptions, key: string): Promise<DurableSession> {
+  create(options: SessionOptions, key: string): Promise<DurableSession> {
+    return refuseOnError(() => this.#create(options, key));
+  }
+
+  async #create(options: SessionOptions, key: string): Promise<DurableSession> {
     const { runs, prepare, tenant = "", pool = "" } = this.#options;
     const { cwd = this.#cwd, settings } = (await prepare?.(options)) ?? {};
     // The same request, sent to another server, makes no second session.
@@ -67,18 +80,22 @@ export class DurableHost implements SessionHost {
     return this.#open(id);
   }
 
-  async open(id: string): Promise<DurableSession | undefined> {
-    const found = await this.#sessions.locate(id);
-    return found === undefined ? undefined : this.#open(found);
+  open(id: string): Promise<DurableSession | undefined> {
+    return refuseOnError(async () => {
+      const found = await this.#sessions.locate(id);
+      return found === undefined ? undefined : this.#open(found);
+    });
   }
 
-  async list(): Promise<readonly SessionInfo[]> {
-    return this.#describe(await this.#sessions.list({ cwd: this.#cwd }));
+  list(): Promise<readonly SessionInfo[]> {
+    return refuseOnError(async () => this.#describe(await this.#sessions.list({ cwd: this.#cwd })));
   }
 
-  async listPage(page: { limit: number; after?: string }): Promise<SessionPage> {
-    const { sessions, ...more } = await this.#sessions.listPage({ cwd: this.#cwd, ...page });
-    return { ...more, sessions: await this.#describe(sessions) };
+  listPage(page: { limit: number; after?: string }): Promise<SessionPage> {
+    return refuseOnError(async () => {
+      const { sessions, ...more } = await this.#sessions.listPage({ cwd: this.#cwd, ...page });
+      return { ...more, sessions: await this.#describe(sessions) };
+    });
   }
 
   get #cwd(): string {
@@ -94,10 +111,22 @@ export class DurableHost implements SessionHost {
   }
 
   #open(id: string): Promise<DurableSession> {
-    const { runs, agent, tenant = "", onError } = this.#options;
+    const { runs, agent, tenant = "", pool = "", onError } = this.#options;
+    const { readChanges = readPlainChanges } = this.#options;
     return DurableSession.open({
-      ...{ runs, id, agent, tenant },
+      ...{ runs, id, agent, tenant, pool, readChanges },
       onError: onError ?? ((error, where) => runs.report(error, where)),
     });
   }
+}
+
+async function readPlainChanges(changes: SessionChanges): Promise<Settings> {
+  const { thinkingLevel, systemPrompt, tools, ...other } = changes;
+  const [name] = Object.keys(other);
+  if (name !== undefined) throw invalidRequest(`"${name}" cannot be changed here.`);
+  return {
+    ...(thinkingLevel !== undefined && { thinkingLevel }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    ...(tools && { tools }),
+  };
 }

@@ -12,6 +12,7 @@ import { SharedTools } from "./shared-tools.ts";
 export class FollowedSession extends LiveSession {
   readonly hosted: SharedSession;
   readonly epoch: string;
+  readonly idempotencyCache = undefined;
   readonly clientTools: SessionTools;
   /** The inbox knows: a request may be one that was done before. */
   readonly pendingIds = undefined;

@@ -2,7 +2,7 @@ import type { AgentEndEvent, AgentEvent, AgentMessage, Decision, QueueName } fro
 import type { UserMessage } from "@gyre/ai";
 import {
   type Connection,
-  IdempotencyCache,
+  type IdempotencyCache,
   type LoggedEvent,
   measureUtf8,
   type Payload,
@@ -52,7 +52,8 @@ export abstract class LiveSession {
   abstract readonly epoch: string;
   abstract readonly clientTools: SessionTools;
   abstract readonly isBusy: boolean;
-  readonly idempotencyCache: IdempotencyCache = new IdempotencyCache();
+  /** Keeps answers to requests. Absent: the host knows requests again. */
+  abstract readonly idempotencyCache: IdempotencyCache | undefined;
   protected readonly options: LiveSessionOptions;
   protected readonly log: SessionLog;
   protected published: PublishedState;

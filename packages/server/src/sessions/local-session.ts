@@ -1,6 +1,12 @@
 import type { AgentEndEvent, AgentEvent, AgentMessage, Decision, QueueName } from "@gyre/agent";
 import { addUsage, errorMessage, type UserMessage } from "@gyre/ai";
-import { EventLog, invalidRequest, type Payload, ProtocolError } from "@gyre/protocol";
+import {
+  EventLog,
+  IdempotencyCache,
+  invalidRequest,
+  type Payload,
+  ProtocolError,
+} from "@gyre/protocol";
 import { ClientTools } from "./client-tools.ts";
 import { type Acknowledge, LiveSession, type LiveSessionOptions } from "./live-session.ts";
 import type { SessionAgent } from "./session-agent.ts";
@@ -11,6 +17,7 @@ import type { QueueEdit } from "./session-payloads.ts";
 export class LocalSession extends LiveSession {
   readonly hosted: HostedSession;
   readonly epoch: string = globalThis.crypto.randomUUID();
+  readonly idempotencyCache: IdempotencyCache = new IdempotencyCache();
   readonly clientTools: ClientTools;
   /** Called with the first event of a requested run. */
   #onFirstEvent: ((isOver?: boolean) => void) | undefined;

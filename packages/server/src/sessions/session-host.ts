@@ -126,6 +126,14 @@ export interface SessionInbox {
   replaceMessages(messages: readonly AgentMessage[], key: string): Promise<Payload>;
 }
 
+/**
+ * A host cannot be asked now: its database does not answer, say. The server closes the connection
+ * of the client, which asks again on the next one, here or at another server.
+ */
+export class HostUnavailableError extends Error {
+  override readonly name = "HostUnavailableError";
+}
+
 /** A part of the list of sessions. */
 export interface SessionPage {
   sessions: readonly SessionInfo[];
@@ -135,6 +143,8 @@ export interface SessionPage {
 
 /** Creates, opens and lists sessions. */
 export interface SessionHost {
+  /** It knows requests again by their keys, for all servers. Default: no. */
+  readonly isShared?: boolean;
   /** `key` identifies the request: sent again to another server, it has the same. */
   create(options: SessionOptions, key: string): Promise<HostedSession | SharedSession>;
   /** Opens a session that is not open; undefined where there is none of that id. */

@@ -18,13 +18,14 @@ import {
 } from "@gyre/protocol";
 import type { LiveSession } from "./live-session.ts";
 import { LocalSession } from "./local-session.ts";
-import type {
-  HostedSession,
-  OpenedSession,
-  SessionHost,
-  SessionInfo,
-  SessionPage,
-  SharedSession,
+import {
+  type HostedSession,
+  HostUnavailableError,
+  type OpenedSession,
+  type SessionHost,
+  type SessionInfo,
+  type SessionPage,
+  type SharedSession,
 } from "./session-host.ts";
 import {
   parseChanges,
@@ -194,7 +195,8 @@ export class SessionService implements WireService {
         return clientTools.settleCall(connection(), type, frame.payload);
       };
     }
-    return new Map(Object.entries(handlers));
+    const all = Object.entries(handlers);
+    return new Map(all.map(([type, handler]) => [type, leaveUnavailable(handler, connection)]));
   }
 
   /** By the type of their requests. */
@@ -325,7 +327,7 @@ export class SessionService implements WireService {
 
   /** The cache of the session; requests about a connection use that of the connection. */
   #findCache({ type, stream }: Envelope): IdempotencyCache | undefined {
-    if (type === "session_create") return this.#created;
+    if (type === "session_create") return this.#host.isShared ? undefined : this.#created;
     if (OF_CONNECTION.has(type) || stream === undefined) return undefined;
     return this.#sessions.get(stream)?.idempotencyCache;
   }
@@ -337,6 +339,18 @@ export class SessionService implements WireService {
   #report(error: unknown, where: string): void {
     this.#options.onError?.(error, where);
   }
+}
+
+/** Closes the connection of a client whose request cannot be done now: it sends the request again. */
+function leaveUnavailable(handler: RequestHandler, connection: () => Connection): RequestHandler {
+  return (frame, ack) => {
+    const answer = handler(frame, ack);
+    if (!(answer instanceof Promise)) return answer;
+    return answer.catch(async (error: unknown) => {
+      if (error instanceof HostUnavailableError) await connection().close("unavailable");
+      throw error;
+    });
+  };
 }
 
 /** A part of a list whose host gives all of it. */

@@ -3,7 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentTool, defineTool } from "@gyre/agent";
 import { scriptedModel, type ScriptStep } from "@gyre/ai/testing";
-import { defineAgent, type DurableAgent, openRuns, type Runs, Worker } from "@gyre/durable";
+import {
+  defineAgent,
+  type DurableAgent,
+  DurableError,
+  openRuns,
+  Runs,
+  type Store,
+  Worker,
+} from "@gyre/durable";
 import { createTransportPair, type Transport, WireClient, WireServer } from "@gyre/protocol";
 import { DurableHost } from "../node/durable-host.ts";
 import { SessionService } from "../sessions/session-service.ts";
@@ -13,6 +21,8 @@ export interface DurableServer {
   readonly runs: Runs;
   readonly worker: Worker | undefined;
   readonly errors: unknown[];
+  /** While it is set, no request reaches the store. */
+  isAway: boolean;
   connect(): Transport;
   /** Breaks all connections; the worker goes on. */
   cut(): void;
@@ -73,7 +83,9 @@ export function createDurableWorld(url?: string): DurableWorld {
 async function openServer(url: string, agents: readonly DurableAgent[]): Promise<Opened> {
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const runs = await openRuns(url, { onError });
+  const opened = await openRuns(url, { onError });
+  const state = { isAway: false };
+  const runs = new Runs(withOutages(opened.store, state), { onError });
   const worker = agents.length > 0 ? new Worker(runs, { agents, leaseMs: 400 }) : undefined;
   await worker?.start();
   const host = new DurableHost({ runs, agent: "office", onError });
@@ -94,6 +106,12 @@ async function openServer(url: string, agents: readonly DurableAgent[]): Promise
   };
   return {
     ...{ runs, worker, errors, cut },
+    get isAway() {
+      return state.isAway;
+    },
+    set isAway(isAway) {
+      state.isAway = isAway;
+    },
     isGone: () => isGone,
     connect() {
       const [near, far] = createTransportPair();
@@ -107,6 +125,21 @@ async function openServer(url: string, agents: readonly DurableAgent[]): Promise
     },
     close: () => close(1_000),
   };
+}
+
+/** A store that does not answer while it is away. */
+function withOutages(store: Store, state: { readonly isAway: boolean }): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      if (["listen", "close"].includes(String(name))) return value.bind(target);
+      return (...args: unknown[]): unknown =>
+        state.isAway
+          ? Promise.reject(new DurableError("unavailable", "The store is away."))
+          : Reflect.apply(value, target, args);
+    },
+  });
 }
 
 /** An agent named "office" whose model answers by how many answers the transcript has already. */

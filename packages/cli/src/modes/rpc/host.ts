@@ -3,6 +3,7 @@ import { resolve, sep } from "node:path";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import { type Agent, type AgentMessage, type Decision, listCalls } from "@gyre/agent";
 import type { Models } from "@gyre/coding/internal/models/models";
+import type { PermissionMode } from "@gyre/tools";
 import { ProtocolError } from "@gyre/protocol";
 import {
   applyChanges,
@@ -186,6 +187,29 @@ export class RpcHost implements SessionHost {
     });
   }
 
+  /** The settings that a change of a session which is kept elsewhere means. */
+  readChanges(changes: SessionChanges, models: Pick<Models, "find">): Promise<SessionSettings> {
+    return withProtocolErrors(async () => {
+      const { model, thinkingLevel, systemPrompt, tools, modes = {} } = changes;
+      const mode = parseMode(modes.permission);
+      if (modes.steering !== undefined || modes.followUp !== undefined) {
+        throw new UsageError(
+          "How queues are read cannot be changed where sessions are in a database.",
+        );
+      }
+      assertWithin({ mode, tools }, this.#ceilings);
+      const found = model === undefined ? undefined : await models.find(model);
+      if (found) assertModel(found, this.#ceilings);
+      return {
+        ...(found && { model: { provider: found.provider, id: found.id } }),
+        ...(thinkingLevel !== undefined && { thinkingLevel }),
+        ...(systemPrompt !== undefined && { systemPrompt }),
+        ...(tools && { tools }),
+        ...(mode && { mode }),
+      };
+    });
+  }
+
   /** What a harness is opened with for a run that a worker does in a folder. */
   async readHarness(cwd: string): Promise<HarnessOptions> {
     const { harness } = await this.#enter({ cwd });
@@ -328,11 +352,7 @@ class RpcSession implements HostedSession {
 
   async update({ model, thinkingLevel, modes = {}, ...changes }: SessionChanges): Promise<void> {
     const { permission, ...queues } = modes;
-    const mode = permission !== undefined && isMode(permission) ? permission : undefined;
-    if (permission !== undefined && !mode) {
-      const names = MODE_NAMES.join(", ");
-      throw new UsageError(`There is no mode "${permission}". The modes are ${names}.`);
-    }
+    const mode = parseMode(permission);
     assertWithin({ mode }, this.#parts.ceilings);
     // The model first: it is what may not be there, and then nothing is changed.
     const before = modelValue(this.#harness.model);
@@ -417,6 +437,12 @@ class RpcSession implements HostedSession {
     this.#harness = await this.#parts.reopen();
     await this.#harness.setMode(mode);
   }
+}
+
+function parseMode(name: string | undefined): PermissionMode | undefined {
+  if (name === undefined || isMode(name)) return name;
+  const names = MODE_NAMES.join(", ");
+  throw new UsageError(`There is no mode "${name}". The modes are ${names}.`);
 }
 
 function isWithin(path: string, folder: string): boolean {

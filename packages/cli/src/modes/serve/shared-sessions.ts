@@ -44,6 +44,7 @@ export class SharedSessions {
     const shared = new DurableHost({
       ...{ runs, agent: CODING_AGENT, pool: database.pool, cwd: host.ownFolder, onError },
       prepare: (asked) => host.plan(asked, models),
+      readChanges: (changes) => host.readChanges(changes, models),
     });
     const agent = defineHarnessAgent(CODING_AGENT, version(), ({ transcript }) =>
       host.readHarness(transcript.header.cwd || host.ownFolder),

@@ -1,0 +1,221 @@
+import type { Decision, QueueName } from "@gyre/agent";
+import type { ImageContent, UserMessage } from "@gyre/ai";
+import { DurableError, encodeMessages, type ItemKind, type Runs } from "@gyre/durable";
+import { invalidRequest, type Payload, ProtocolError } from "@gyre/protocol";
+import type { SessionChanges, SessionInbox, SessionPrompt } from "../sessions/session-host.ts";
+import { busyError, refuseOnError } from "./refusal.ts";
+import type { SessionMirror, Settings } from "./session-mirror.ts";
+
+/** How often a prompt is tried in a session that something else than a run has, and how soon. */
+const MAX_TRIES = 20;
+const TRY_AGAIN_MS = 50;
+
+export interface DurableInboxOptions {
+  readonly runs: Runs;
+  /** The session. */
+  readonly id: string;
+  readonly agent: string;
+  readonly tenant: string;
+  readonly pool: string;
+  /** What changes mean to the agent; throws what it cannot have. */
+  readonly readChanges: (changes: SessionChanges) => Promise<Settings>;
+  readonly view: SessionMirror;
+  /** Settles when an entry of the log is in the view. */
+  readonly catchUpWith: (seq: number) => Promise<void>;
+}
+
+/** What clients ask for becomes rows of the store, each with the id of the request as its key. */
+export class DurableInbox implements SessionInbox {
+  readonly #options: DurableInboxOptions;
+
+  constructor(options: DurableInboxOptions) {
+    this.#options = options;
+  }
+
+  get view(): SessionMirror {
+    return this.#options.view;
+  }
+
+  prompt(prompt: SessionPrompt, key: string): Promise<Payload> {
+    return refuseOnError(() => this.#prompt(prompt, key));
+  }
+
+  continue(): Promise<Payload> {
+    return refuseOnError(() => this.#continue());
+  }
+
+  decide(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload> {
+    return refuseOnError(() => this.#decide(decisions, key));
+  }
+
+  enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload> {
+    return refuseOnError(() => this.#enqueue(queue, message, key));
+  }
+
+  abort(key: string): Promise<Payload> {
+    return refuseOnError(() => this.#abort(key));
+  }
+
+  update(changes: SessionChanges): Promise<Payload> {
+    return refuseOnError(() => this.#update(changes));
+  }
+
+  async editQueue(): Promise<Payload> {
+    throw notImplemented("queue_edit");
+  }
+
+  async replaceMessages(): Promise<Payload> {
+    throw notImplemented("messages_replace");
+  }
+
+  async #prompt(
+    { text, images }: SessionPrompt,
+    key: string,
+    triesLeft = MAX_TRIES,
+  ): Promise<Payload> {
+    if (await this.#isKnown(key)) return { seq: this.view.runAfter };
+    const { runs, id: session, agent, tenant } = this.#options;
+    const id = `${session}:${key}`;
+    try {
+      await runs.start(toInput(text, images), {
+        ...{ id, agent, session, tenant, ifIdle: true },
+      });
+    } catch (error) {
+      const isBusy = error instanceof DurableError && error.code === "busy";
+      if (!isBusy) throw error;
+      if (triesLeft > 0 && this.#isAtRest()) {
+        // Settings are being written: that takes a moment.
+        await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
+        return this.#prompt({ text, ...(images && { images }) }, key, triesLeft - 1);
+      }
+      return this.#reply(toInput(text, images), key);
+    }
+    const { firstSeq = 0 } = (await runs.store.readRun(id)) ?? {};
+    await this.#options.catchUpWith(firstSeq);
+    return { seq: this.view.findRunAfter(firstSeq) };
+  }
+
+  #isAtRest(): boolean {
+    return !this.view.isRunning && this.view.state.pending.length === 0;
+  }
+
+  /** A prompt denies calls that wait for a person, as with every agent. */
+  async #reply(input: UserInput, key: string): Promise<Payload> {
+    const { runId, isRunning, nextRunAfter: seq } = this.view;
+    if (isRunning || runId === undefined || this.view.state.pending.length === 0) throw busyError();
+    await this.#send(runId, "steering", encodeMessages(input), key);
+    return { seq };
+  }
+
+  async #continue(): Promise<Payload> {
+    const { runId, nextRunAfter: seq } = this.view;
+    if (this.view.isRunning) throw busyError();
+    if (runId === undefined) throw invalidRequest("There is nothing to continue: send a prompt.");
+    await this.#options.runs.get(runId).retry();
+    return { seq };
+  }
+
+  async #decide(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload> {
+    const made = Object.entries(decisions).filter(([, { type }]) => type !== "wait");
+    const [first] = made;
+    if (!first) return { seq: this.view.nextRunAfter, isOver: true };
+    if (await this.#isKnown(key)) return { seq: this.view.findDecision(first[0]) };
+    const { runId, isRunning, nextRunAfter: seq } = this.view;
+    if (isRunning) throw busyError();
+    for (const [id, decision] of made) this.#assertPending(id, decision);
+    if (runId === undefined) throw invalidRequest("No call waits for a decision.");
+    await this.#send(runId, "decision", Object.fromEntries(made), key);
+    return { seq };
+  }
+
+  #assertPending(id: string, decision: Decision): void {
+    const call = this.view.state.pending.find(({ toolCall }) => toolCall.id === id);
+    if (!call) throw invalidRequest(`No call "${id}" waits for a decision.`);
+    const { fingerprint } = call;
+    if (decision.type !== "approve" || decision.fingerprint === undefined) return;
+    if (fingerprint === undefined || fingerprint === decision.fingerprint) return;
+    throw invalidRequest(`Call "${id}" is another one than was approved: look at it again.`);
+  }
+
+  async #enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload> {
+    const answer = { queued: key };
+    if (await this.#isKnown(key)) return answer;
+    const run = await this.#findOpenRun();
+    if (run === undefined) throw invalidRequest("No run goes on: send it as a prompt.");
+    const kind = queue === "steering" ? "steering" : "followUp";
+    await this.#send(run, kind, encodeMessages(message), key);
+    return answer;
+  }
+
+  async #abort(key: string): Promise<Payload> {
+    const run = (await this.#isKnown(key)) ? undefined : await this.#findOpenRun();
+    if (run !== undefined) await this.#send(run, "abort", {}, key);
+    return {};
+  }
+
+  /** The settings of the next run. A run that goes on keeps its own. */
+  async #update(changes: SessionChanges): Promise<Payload> {
+    const { runs, id, tenant, pool, readChanges } = this.#options;
+    const settings = await readChanges(changes);
+    if (this.view.isRunning) throw busyError();
+    try {
+      const session = await runs.sessions({ tenant, pool }).open(id);
+      try {
+        await session.append({ type: "settings", settings });
+      } finally {
+        await session.close();
+      }
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "locked") throw busyError();
+      throw error;
+    }
+    return { ...settings };
+  }
+
+  /** Whether a request was done before, here or on another server. */
+  async #isKnown(key: string): Promise<boolean> {
+    const { runId } = this.view;
+    const run = runId ?? (await this.#findOpenRun());
+    return run !== undefined && this.#options.runs.store.hasItem(run, toKey(key));
+  }
+
+  async #findOpenRun(): Promise<string | undefined> {
+    const statuses = ["ready", "running", "waiting", "aside"] as const;
+    const { store } = this.#options.runs;
+    const [run] = await store.listRuns({ session: this.#options.id, statuses, limit: 1 });
+    return run?.id;
+  }
+
+  async #send(
+    run: string,
+    kind: Exclude<ItemKind, "prompt">,
+    data: unknown,
+    key: string,
+  ): Promise<void> {
+    const { store } = this.#options.runs;
+    const item = { run, kind, data: JSON.stringify(data), key: toKey(key) };
+    const outcome = await store.send(item);
+    if (outcome === "sent" || outcome === "known" || kind === "abort") return;
+    throw invalidRequest("The run has ended: send a prompt.");
+  }
+}
+
+type UserInput = Pick<UserMessage, "role" | "content">;
+
+/** Without a time: the same request is the same run, whenever it arrives. */
+function toInput(text: string, images: readonly ImageContent[] = []): UserInput {
+  const content = text === "" ? [...images] : [{ type: "text" as const, text }, ...images];
+  return { role: "user", content: images.length === 0 ? text : content };
+}
+
+/** Keys of requests are apart from those of other senders. */
+function toKey(key: string): string {
+  return `request:${key}`;
+}
+
+function notImplemented(type: string): ProtocolError {
+  return new ProtocolError(
+    "not_implemented",
+    `"${type}" is not served where sessions are in a database.`,
+  );
+}
