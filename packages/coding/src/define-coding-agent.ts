@@ -1,5 +1,5 @@
-import type { Agent, AgentOptions } from "@gyre/agent";
-import { errorMessage } from "@gyre/ai";
+import type { Agent, AgentMessage, AgentOptions, Middleware } from "@gyre/agent";
+import { errorMessage, textOf, type UserMessage } from "@gyre/ai";
 import type { Session, SessionSettings } from "@gyre/sessions";
 import { version as ownVersion } from "./core/version.ts";
 import { checkNames, readOptions } from "./create-coding-agent.ts";
@@ -64,8 +64,8 @@ export interface DurableCodingAgentOptions extends Omit<
  * The coding agent for a worker: runs of this name work in a folder with tools, permissions and all
  * else that `createCodingAgent` has, and go on after their worker has died. A call that needs an
  * approval waits for `run.decide()`, by default. Files and processes do not move: bind sessions to
- * the pool of the machine that has the folder. Hooks for prompts and for the end of a run are not
- * called. Throws `CodingAgentError`.
+ * the pool of the machine that has the folder. Hooks may refuse a prompt, and the run fails; what
+ * they add to it is not sent, and those for the end of a run are not called. Throws `CodingAgentError`.
  */
 export function defineCodingAgent(options: DurableCodingAgentOptions = {}): DurableCodingAgent {
   const { name = CODING_AGENT, version = ownVersion(), cwd, ...rest } = options;
@@ -93,9 +93,10 @@ export function defineHarnessAgent(
       const prepared = await prepareHarness({ ...setup, session, isJournaled: true });
       opened.set(run, prepared);
       return (complete) => {
-        const harness = prepared.open(
-          (options) => new AbortableAgent(addWorker(options, complete)),
-        );
+        const harness = prepared.open((given) => {
+          const middleware = [checkPrompts(() => harness), ...(given.middleware ?? [])];
+          return new AbortableAgent(addWorker({ ...given, middleware }, complete));
+        });
         opened.set(run, harness);
         // What it is set to is stored with the first step, which fails where this does.
         harness.start().catch((error: unknown) => setup.warn(errorMessage(error)));
@@ -114,6 +115,29 @@ function chooseFolder(cwd: DurableCodingAgentOptions["cwd"], run: CodingRun): st
   if (typeof cwd === "function") return cwd(run);
   const { header } = run.transcript;
   return cwd ?? (header.cwd === "" ? process.cwd() : header.cwd);
+}
+
+/** A prompt that no model has answered is seen by hooks first: one that they refuse fails the run. */
+function checkPrompts(getHarness: () => AgentHarness): Middleware {
+  let isChecked = false;
+  return {
+    async model(call, next) {
+      if (!isChecked) {
+        const harness = getHarness();
+        const prompt = findOpenPrompt(harness.agent.state.messages);
+        if (prompt) await harness.checkPrompt(textOf(prompt));
+        isChecked = true;
+      }
+      return next(call);
+    },
+  };
+}
+
+function findOpenPrompt(messages: readonly AgentMessage[]): UserMessage | undefined {
+  const last = messages.findLast(
+    (message) => message.role !== "assistant" || message.stopReason !== "error",
+  );
+  return last?.role === "user" ? last : undefined;
 }
 
 /** The options of the agent, with those of the worker. The harness sees what the worker has stored. */

@@ -517,6 +517,11 @@ export class AgentHarness implements Harness {
     }
   }
 
+  /** Has hooks see a prompt that is stored already. Rejects where one refuses it. */
+  async checkPrompt(text: string): Promise<void> {
+    await this.#runPromptHooks(text);
+  }
+
   /** The prompt, after hooks have seen it. */
   #runPromptHooks(text: string): string | Promise<string> {
     const extensions = this.#extensions;

@@ -108,6 +108,22 @@ describe("the coding agent of a worker", () => {
     );
   });
 
+  it("fails a run whose prompt a hook refuses, also after retry(), and asks no model", async () => {
+    const session = await createSession();
+    const log = join(world.home, "refused");
+    const command = `if grep -q secret; then echo x >> ${log}; echo It is secret. >&2; exit 2; fi`;
+    const hooks = { UserPromptSubmit: [{ command }] };
+    await startWorker(scriptedCodingAgent(world, ["Done."], { hooks }));
+    const run = await runs.start("Name the secret.", { agent: "coding", session });
+    const refused = { stop: "error", error: expect.stringContaining("It is secret.") };
+    expect(await run.result()).toMatchObject(refused);
+    await run.retry();
+    expect(await run.result()).toMatchObject(refused);
+    expect(readFileSync(log, "utf8")).toBe("x\nx\n");
+    const next = await run.prompt("Name a tea.");
+    expect((await next.result()).text).toBe("Done.");
+  });
+
   it("throws on an option that there is not, before any run", () => {
     const options: object = { permissionMode: "full" };
     expect(() => defineCodingAgent(options)).toThrow("Write permissions: { mode }");
