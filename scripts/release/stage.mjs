@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, posix } from "node:path";
 import { makeLlms } from "../docs/llms.mjs";
+import { slimPackage } from "./slim.mjs";
 import { isInternal } from "../shared/workspace.mjs";
 import { formatAddress, readAddresses } from "../shared/addresses.mjs";
 
@@ -18,6 +19,7 @@ const LINK = /\]\(((?!#|[a-z]+:)[^)\s]+)\)/g;
 export function stagePackage(root, { room, folder }, into) {
   cpSync(folder, into, { recursive: true, filter: (path) => basename(path) !== "node_modules" });
   hideInternal(join(into, "package.json"));
+  slimPackage(into);
   const addresses = readAddresses(root);
   const readme = join(folder, "README.md");
   if (addresses === undefined || !existsSync(readme)) return;
