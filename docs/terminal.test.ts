@@ -187,6 +187,15 @@ describe("npm start", () => {
     expect(code).toBe(0);
   });
 
+  it("runs a command where there is no terminal", async () => {
+    const env = buildEnvironment(home);
+    const command = [script, "runs", "list", "--database", "file:./none.db"];
+    const { code, output } = await run(process.execPath, command, { cwd: home, env });
+    expect(output).toContain("none.db");
+    expect(output).not.toContain("demo");
+    expect(code).not.toBe(0);
+  });
+
   it("offers the scripted model in a terminal without a key, and says what it is", async () => {
     await inTerminal(buildEnvironment(home), async (terminal) => {
       await terminal.until("Try the scripted model");

@@ -1,6 +1,6 @@
 import { type AgentTool, defineTool } from "@gyre/agent";
 import { call, say, scriptedModel, type ScriptAnswer } from "@gyre/ai/testing";
-import { askTool, defineAgent, type DurableAgent } from "@gyre/durable";
+import { askTool, defineAgent, type DurableAgent, type DurableAgentOptions } from "@gyre/durable";
 
 const TURNS = 3;
 const STREAM_MS = 8_000;
@@ -17,18 +17,28 @@ function define(
   answer: (turn: number) => ScriptAnswer,
   tools: readonly AgentTool[],
 ): DurableAgent {
-  return defineAgent({
-    name,
-    version: "1",
-    open: () => {
-      // Another worker may have got the answers before.
-      const model = scriptedModel(
-        ({ messages }) => answer(messages.filter(({ role }) => role === "assistant").length),
-        { keepCalls: false },
-      );
-      return { model: model.model, protocol: model, tools, instructions: "Work." };
-    },
-  });
+  return defineAgent({ name, version: "1", open: () => createOptions(answer, tools) });
+}
+
+function createOptions(
+  answer: (turn: number) => ScriptAnswer,
+  tools: readonly AgentTool[],
+): DurableAgentOptions {
+  // Another worker may have got the answers before.
+  const model = scriptedModel(
+    ({ messages }) => answer(messages.filter(({ role }) => role === "assistant").length),
+    { keepCalls: false },
+  );
+  return { model: model.model, protocol: model, tools, instructions: "Work." };
+}
+
+/** The options of `payer`, for an agent that is not durable. */
+export function createPayer(): DurableAgentOptions {
+  return createOptions(callPay, [pay]);
+}
+
+function callPay(turn: number): ScriptAnswer {
+  return turn < TURNS ? call("pay", { to: `a${turn}` }) : "Done.";
 }
 
 /**
@@ -48,7 +58,7 @@ export function createAgents(report: (what: string) => void = () => {}): Durable
     },
   });
   return [
-    define("payer", (turn) => (turn < TURNS ? call("pay", { to: `a${turn}` }) : "Done."), [pay]),
+    define("payer", callPay, [pay]),
     define("signer", (turn) => (turn === 0 ? call("sign", {}, "sign-1") : "Done."), [sign]),
     define(
       "talker",
