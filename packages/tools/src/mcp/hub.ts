@@ -377,8 +377,8 @@ class McpHub implements Mcp {
       return await connection.tools();
     } catch (error) {
       const { lastWords } = connection;
-      const said = lastWords === "" ? "" : ` It wrote to stderr: ${lastWords}`;
-      if (connection.state === "down") this.#warnOnce(`${errorMessage(error)}${said}`);
+      const output = lastWords === "" ? "" : ` It wrote to stderr: ${lastWords}`;
+      if (connection.state === "down") this.#warnOnce(`${errorMessage(error)}${output}`);
       throw error;
     }
   }
