@@ -77,7 +77,9 @@ describe("servers of one store", () => {
       "assistant: Done.",
     ]);
     expect(end.messages).toEqual(agent.state.messages);
-    expect(events.map(({ type }) => type)).toEqual([
+    // How many updates come depends on how fast the other server sends them.
+    const types = events.map(({ type }) => type).filter((type) => type !== "message_update");
+    expect(types).toEqual([
       ...["agent_start", "turn_start", "message_start", "message_end"],
       ...["message_start", "message_end", "tool_execution_start", "tool_execution_end"],
       ...["message_start", "message_end", "turn_end"],

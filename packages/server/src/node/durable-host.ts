@@ -12,6 +12,13 @@ import { DurableSession } from "./durable-session.ts";
 import { refuseOnError } from "./refusal.ts";
 import type { Settings } from "./session-mirror.ts";
 
+/** Where a session belongs. */
+export interface StoredPlace {
+  readonly id: string;
+  readonly cwd: string;
+  readonly pool: string;
+}
+
 /** What a new session begins with. */
 export interface NewDurableSession {
   /** The folder that it works in. */
@@ -37,6 +44,8 @@ export interface DurableHostOptions {
    * level, system prompt and tools can be changed.
    */
   readonly readChanges?: (changes: SessionChanges) => Promise<Settings>;
+  /** Throws where a session may not be opened here: for its folder, say. */
+  readonly check?: (session: StoredPlace) => void;
   /** Errors that no client gets. */
   readonly onError?: (error: unknown, where: string) => void;
 }
@@ -77,13 +86,16 @@ export class DurableHost implements SessionHost {
       ...{ id, tenant, pool, cwd, createdAt, entries },
       leaf: settings ? 1 : null,
     });
-    return this.#open(id);
+    return this.#open({ id, cwd, pool });
   }
 
   open(id: string): Promise<DurableSession | undefined> {
     return refuseOnError(async () => {
-      const found = await this.#sessions.locate(id);
-      return found === undefined ? undefined : this.#open(found);
+      const { runs, tenant = "", check } = this.#options;
+      const found = isName(id) ? await runs.store.sessions.read(tenant, id) : undefined;
+      if (!found) return undefined;
+      check?.(found);
+      return this.#open(found);
     });
   }
 
@@ -110,14 +122,19 @@ export class DurableHost implements SessionHost {
     return sessions.map((session) => ({ ...session, isRunning: running.has(session.id) }));
   }
 
-  #open(id: string): Promise<DurableSession> {
-    const { runs, agent, tenant = "", pool = "", onError } = this.#options;
+  #open({ id, cwd, pool }: StoredPlace): Promise<DurableSession> {
+    const { runs, agent, tenant = "", onError } = this.#options;
     const { readChanges = readPlainChanges } = this.#options;
     return DurableSession.open({
-      ...{ runs, id, agent, tenant, pool, readChanges },
+      ...{ runs, id, cwd, agent, tenant, pool, readChanges },
       onError: onError ?? ((error, where) => runs.report(error, where)),
     });
   }
+}
+
+/** Whether a store can have a session of this id. */
+function isName(id: string): boolean {
+  return id !== "" && !/\0|\p{Cs}/u.test(id);
 }
 
 async function readPlainChanges(changes: SessionChanges): Promise<Settings> {

@@ -14,6 +14,8 @@ import { SessionMirror, type Settings } from "./session-mirror.ts";
 export interface DurableSessionOptions {
   readonly runs: Runs;
   readonly id: string;
+  /** The folder that it works in; "": none. */
+  readonly cwd: string;
   /** The agent that works on it. */
   readonly agent: string;
   readonly tenant: string;
@@ -77,6 +79,12 @@ export class DurableSession implements SharedSession {
     const reader = runs.read(id);
     const nth = await runs.store.count("followed");
     return new DurableSession(options, reader, nth, await reader.read());
+  }
+
+  info(): Readonly<Record<string, unknown>> {
+    const { cwd } = this.#options;
+    const { mode } = this.view;
+    return { ...(cwd !== "" && { cwd }), ...(mode !== undefined && { mode }) };
   }
 
   async follow(events: SharedSessionEvents): Promise<void> {

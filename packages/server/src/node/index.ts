@@ -1,1 +1,6 @@
-export { DurableHost, type DurableHostOptions, type NewDurableSession } from "./durable-host.ts";
+export {
+  DurableHost,
+  type DurableHostOptions,
+  type NewDurableSession,
+  type StoredPlace,
+} from "./durable-host.ts";

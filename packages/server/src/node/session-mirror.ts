@@ -95,6 +95,11 @@ export class SessionMirror implements SessionView {
     };
   }
 
+  /** What the agent may do without approval. */
+  get mode(): string | undefined {
+    return this.#settings.mode;
+  }
+
   /** The run that is suspended, or was the last to end. */
   get runId(): string | undefined {
     return this.#runId;

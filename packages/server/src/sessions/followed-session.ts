@@ -41,6 +41,11 @@ export class FollowedSession extends LiveSession {
     return this.view.isRunning;
   }
 
+  /** Whatever goes on in it goes on without a server that follows. */
+  override get isIdle(): boolean {
+    return !this.hasWatchers;
+  }
+
   protected get view(): SessionView {
     return this.hosted.view;
   }

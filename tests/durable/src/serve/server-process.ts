@@ -1,6 +1,14 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,8 +16,14 @@ import { promisify } from "node:util";
 import type { Transport } from "@gyre/protocol";
 import { connectWebSocket } from "@gyre/protocol/node";
 
-const ROOT = fileURLToPath(new URL("../../../../../..", import.meta.url));
+const BUNDLER = "scripts/release/bundle-cli.mjs";
+const ROOT = findRoot(dirname(fileURLToPath(import.meta.url)));
 const MAX_REPORT_BYTES = 16_000_000;
+
+/** Both the source of this file and what is built from it are somewhere below it. */
+function findRoot(folder: string): string {
+  return existsSync(join(folder, BUNDLER)) ? folder : findRoot(dirname(folder));
+}
 
 /** The program, made from the sources as they are now. */
 export interface Program {
@@ -21,7 +35,7 @@ export interface Program {
 export async function buildProgram(): Promise<Program> {
   const folder = mkdtempSync(join(tmpdir(), "gyre-serve-"));
   const into = join(folder, "bundle");
-  const script = join(ROOT, "scripts/release/bundle-cli.mjs");
+  const script = join(ROOT, BUNDLER);
   const args = [script, "--sources", "--json", "--into", into];
   await promisify(execFile)(process.execPath, args, { maxBuffer: MAX_REPORT_BYTES });
   copyFileSync(join(ROOT, "packages/cli/package.json"), join(folder, "package.json"));

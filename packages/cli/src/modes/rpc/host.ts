@@ -251,13 +251,26 @@ export class RpcHost implements SessionHost {
   async #enter(asked: Values): Promise<RpcFolder> {
     const own = this.#ownFolder;
     const cwd = asked.cwd === undefined ? own : this.#realFolder(asked.cwd);
+    this.#assertFolder(cwd);
+    const { trust = false } = this.#values;
+    return this.#setup({ ...this.#values, ...asked, cwd, trust: trust && cwd === own });
+  }
+
+  /** Throws where sessions of a folder are not served. */
+  checkFolder(folder: string): void {
+    try {
+      this.#assertFolder(this.#realFolder(folder));
+    } catch (error) {
+      throw new ProtocolError("invalid_request", errorMessage(error), { cause: error });
+    }
+  }
+
+  #assertFolder(cwd: string): void {
     const { roots, secret = [] } = this.#ceilings ?? {};
     const isSecret = secret.some((place) => isWithin(cwd, this.#realFolder(place)));
     if (isSecret || (roots && !roots.some((root) => isWithin(cwd, root)))) {
       throw new UsageError("This folder is not one that the server works in.");
     }
-    const { trust = false } = this.#values;
-    return this.#setup({ ...this.#values, ...asked, cwd, trust: trust && cwd === own });
   }
 
   /** Where a folder is, links followed. One that is not there is refused when it is opened. */

@@ -123,6 +123,20 @@ describe("gyre serve --database", () => {
     expect(readFileSync(ran, "utf8")).toBe("ran\n");
   });
 
+  it("a session of a folder that the server does not work in is not opened", async () => {
+    const url = `file:${join(folder, "runs.db")}`;
+    world.service.play([{ say: "Hello." }]);
+    const one = await serve(url);
+    const agent = await createAgent(one);
+    await agent.prompt("Hello?");
+    expect(agent.state.info).toMatchObject({ cwd: one.run.cwd, mode: "ask" });
+    const other = await world.serve(["--database", url]);
+    await expect(
+      RemoteAgent.attach({ connect: other.webSocket }, agent.sessionId),
+    ).rejects.toMatchObject({ code: "invalid_request" });
+    expect(await RemoteAgent.list({ connect: other.webSocket })).toEqual([]);
+  });
+
   it.each([
     [["--database", "mysql://a:secret@b/c"], 'Runs cannot be opened from "mysql://a:***@b/c"'],
     [["--database", "file:/nowhere/at/all.db"], "/nowhere/at/all.db"],
@@ -140,6 +154,32 @@ describe("gyre serve --database", () => {
 });
 
 describe("gyre serve --database on Postgres", { tags: "postgres" }, () => {
+  it("an answer that another server asks for is shown as it comes", async () => {
+    const postgres = await startPostgres();
+    try {
+      const long = "Tea is made of leaves. ".repeat(20);
+      world.service.play([{ say: long, deltaChars: 8, paceMs: 20 }]);
+      await serve(postgres.url());
+      const agent = await createAgent(await serve(postgres.url(), "--no-worker"));
+      let streamed = "";
+      let updates = 0;
+      agent.subscribe((event) => {
+        if (event.type !== "message_update") return;
+        const { assistantMessageEvent: update } = event;
+        updates++;
+        if (update.type === "text_delta") streamed += update.delta;
+      });
+      const end = await agent.prompt("How is tea made?");
+      expect(readText(end.messages.at(-1))).toBe(long);
+      expect(updates).toBeGreaterThan(3);
+      expect(long.startsWith(streamed)).toBe(true);
+      await world.end();
+      await world.begin();
+    } finally {
+      await postgres.remove();
+    }
+  });
+
   it("kill -9 of a server in the middle of an answer: prompt() settles at another one", async () => {
     const postgres = await startPostgres();
     try {

@@ -44,6 +44,10 @@ export class SharedSessions {
     const shared = new DurableHost({
       ...{ runs, agent: CODING_AGENT, pool: database.pool, cwd: host.ownFolder, onError },
       prepare: (asked) => host.plan(asked, models),
+      // Folders of other machines are for their servers to check, before a run works there.
+      check: ({ cwd, pool }) => {
+        if (pool === database.pool) host.checkFolder(cwd || host.ownFolder);
+      },
       readChanges: (changes) => host.readChanges(changes, models),
     });
     const agent = defineHarnessAgent(CODING_AGENT, version(), ({ transcript }) =>
