@@ -17,6 +17,8 @@ beforeAll(async () => {
   await mkdir(join(base, "work/src"));
   await writeFile(join(base, "work/node_modules/.bin/vitest"), "");
   await writeFile(join(base, "notes"), "private");
+  await writeFile(join(base, "work/a.txt"), "a\n");
+  await writeFile(join(base, "work/secret"), "s\n");
   await symlink(join(base, "notes"), join(base, "work/leak"));
   workspace = await openWorkspace(join(base, "work"));
 });
@@ -169,8 +171,8 @@ describe("mode auto asks", () => {
   });
 
   it("where there is no sandbox, or the call leaves it", async () => {
-    expect(await run("ls", { sandboxed: false })).toContain("There is no sandbox");
-    expect(await run("ls", { sandboxed: "waived" })).toContain("There is no sandbox");
+    expect(await run("npm test", { sandboxed: false })).toContain("There is no sandbox");
+    expect(await run("npm test", { sandboxed: "waived" })).toContain("There is no sandbox");
     const left = await attempt({ kind: "run", targets: ["ls"], unsandboxed: true });
     expect(left).toContain("outside of the sandbox");
   });
@@ -193,5 +195,77 @@ describe("rules take precedence over mode auto", () => {
   it("ask and allow", async () => {
     expect(await run("npm test", { rules: { ask: ["shell(npm test)"] } })).not.toBe("ran");
     expect(await run("git fetch", { rules: { allow: ["shell(git fetch)"] } })).toBe("ran");
+  });
+});
+
+const MODES = ["ask", "auto-edit", "auto", "plan", "full"] as const;
+
+describe("what only shows something of the workspace runs in every mode", () => {
+  it.each([
+    "ls -la src",
+    "cat a.txt | head -3",
+    "pwd && date",
+    "grep -rn x src | wc -l",
+    "find . -name '*.ts' -type f",
+    "test -f a.txt && echo yes",
+    "node --version",
+    "wc -l a.txt 2>/dev/null",
+  ])("also without a sandbox: %s", async (command) => {
+    for (const mode of MODES) expect(await run(command, { mode, sandboxed: false })).toBe("ran");
+  });
+
+  it.each(["git status --short", "git log -3", "git diff HEAD~1 -- src", "git branch -a"])(
+    "in a sandbox, as git may run what the repository says: %s",
+    async (command) => {
+      for (const mode of MODES) expect(await run(command, { mode })).toBe("ran");
+      expect(await run(command, { mode: "ask", sandboxed: false })).not.toBe("ran");
+    },
+  );
+
+  it.each([
+    "cat ../notes",
+    "cat leak",
+    "cat $FILE",
+    "cat *",
+    "cat `ls`",
+    "ls > list",
+    "ls | xargs cat",
+    "cd src && ls",
+    "LD_PRELOAD=./x ls",
+    "./ls",
+    "tail -f a.txt",
+    "find . -delete",
+    "find . -exec cat {} ;",
+    "find -L . -name x",
+    "grep -R x .",
+    "rg --pre ./x y",
+    "sort -o a.txt a.txt",
+    "uniq a.txt b.txt",
+    "date -s tomorrow",
+    "sed -n 1p a.txt",
+    "git log --output=x",
+    "git branch next",
+    "git stash",
+    "git -c core.pager=./x log",
+    "tree -o out",
+    "wc --files0-from=list",
+    "env",
+    "node -v x",
+  ])("nothing else: %s", async (command) => {
+    expect(await run(command, { mode: "ask" })).not.toBe("ran");
+    expect(await run(command, { mode: "plan" })).toBe("denied");
+  });
+
+  it("not what a rule keeps from being read, or forbids", async () => {
+    const read = { mode: "ask" as const, rules: { deny: ["read(secret)"] } };
+    for (const command of ["cat secret", "cat a.txt secret", "ls", "grep x .", "git diff"]) {
+      expect(await run(command, read), command).not.toBe("ran");
+    }
+    for (const command of ["cat a.txt", "pwd", "cat a.txt | wc -l"]) {
+      expect(await run(command, read), command).toBe("ran");
+    }
+    const rules = { deny: ["shell(cat *)"] };
+    expect(await run("cat a.txt", { mode: "ask", rules })).toBe("denied");
+    expect(await run("ls | cat -", { mode: "ask", rules })).toBe("denied");
   });
 });

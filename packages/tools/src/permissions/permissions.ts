@@ -12,7 +12,7 @@ import {
 import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
-import { explainDanger } from "./auto.ts";
+import { explainDanger, onlyShows } from "./auto.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
@@ -28,6 +28,7 @@ import { addRedirectRule, type RedirectRule } from "../web/fetch/redirect-rules.
  * |-------------------------------|-------|-----------|-------|-------|-------|
  * | none, read, agent             | allow | allow     | allow | allow | allow |
  * | write inside of the workspace | ask   | allow     | allow | deny  | allow |
+ * | run what only shows something | allow | allow     | allow | allow | allow |
  * | run in a sandbox              | ask   | ask       | allow | deny  | allow |
  * | the same, with a danger       | ask   | ask       | ask   | deny  | allow |
  * | run where none can be had     | ask   | ask       | ask   | deny  | ask   |
@@ -311,13 +312,27 @@ class Guard {
       sandboxed === true && this.#mode() === "auto"
         ? await explainDanger(subject.commands, cwd, workspace)
         : undefined;
+    const isShown =
+      isRun &&
+      !subject.unsandboxed &&
+      (await onlyShows(
+        subject.commands,
+        {
+          cwd,
+          isConfined: sandboxed === true,
+          ...(this.#rules.forbidsFiles && {
+            forbids: (path: string) => this.#rules.forbidsReading("read", path),
+          }),
+        },
+        workspace,
+      ));
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
     if (access?.reads) {
       const read: Subject = { ...subject, kind: "read", targets: access.reads, asked: [] };
       files.push({ subject: read, isProtected: false, shown: access.reads.join(", ") });
     }
-    return { access, subject, files, fingerprint, sandboxed, danger, advice, isFetch };
+    return { access, subject, files, fingerprint, sandboxed, danger, isShown, advice, isFetch };
   }
 
   #workspace(): PathResolver | undefined {
@@ -350,7 +365,9 @@ class Guard {
     if (forbidden) return forbidden;
     const locked = files.find(({ isProtected }) => isProtected);
     if (locked) return deny(`"${locked.shown}" is read-only for tools, and it would write there.`);
-    const changes = kind === undefined || kind === "write" || kind === "run" || access?.destructive;
+    const { isShown } = inspected;
+    const runs = kind === "run" && !isShown;
+    const changes = kind === undefined || kind === "write" || runs || access?.destructive;
     if (mode === "plan" && (changes || access?.unsandboxed)) {
       return deny('In mode "plan" nothing is changed and nothing is run. Plan it instead.');
     }
@@ -360,6 +377,7 @@ class Guard {
     }
     const doubtful = objections[0];
     if (doubtful) return doubtful;
+    if (isShown && !access?.destructive) return evaluateUnasked(subject, rules, mode);
     const permission = this.#permission(inspected, mode, rules);
     if (access?.unsandboxed) {
       if (mode === "full" && permission) return permission;
@@ -514,6 +532,8 @@ interface InspectedCall {
   sandboxed: Confinement;
   /** Why a command is asked about although a sandbox confines it: in mode `auto`. */
   danger: string | undefined;
+  /** A command that only shows what is in the workspace. */
+  isShown: boolean;
   advice: Advice | undefined;
   /** The tool only gets things from elsewhere. */
   isFetch: boolean;

@@ -13,6 +13,8 @@ const MAX_WRAPPERS = 8;
 export interface CommandPart {
   /** The program and its arguments. */
   words: readonly Word[];
+  /** It sets variables for itself, or for what follows. */
+  assigns: boolean;
   /** Assignments, program and arguments; in quotes where they need some. */
   text: string;
   /** The same with `OPEN` for what is not known of it: only `*` in a rule stands for that. */
@@ -124,6 +126,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   const named = hasSubcommand ? texts.slice(1) : texts;
   found.parts.push({
     words,
+    assigns: assignments.length > 0,
     text: [...assignments, ...words].map(written).join(" "),
     shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),

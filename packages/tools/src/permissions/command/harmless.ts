@@ -1,0 +1,89 @@
+import type { CommandPart } from "./parts.ts";
+
+/** Which arguments make a program that only shows things do more, or show what is elsewhere. */
+const NONE = /^$/;
+const SHOWS: ReadonlyMap<string, RegExp> = new Map([
+  ...(
+    "pwd whoami id uname arch nproc uptime echo printf basename dirname cmp comm cut tr nl tac rev " +
+    "fold fmt paste column seq which cat head stat realpath readlink df strings od jq"
+  )
+    .split(" ")
+    .map((program): [string, RegExp] => [program, NONE]),
+  ["date", /^-\w*s|^--set|^[^+-]/],
+  ["ls", /^-\w*L|^--deref/],
+  ["tail", /^-\w*[fF]|^--(?:follow|retry|pid)/],
+  ["wc", /^--files0/],
+  ["du", /^-\w*[LDH]|^--(?:deref|files0)/],
+  ["sort", /^-\w*[oT]|^--(?:output|temporary|compress|files0)/],
+  ["uniq", NONE],
+  ["file", /^-\w*[Cmf]|^--(?:compile|magic|files-from)/],
+  ["diff", /^-\w*[rl]|^--(?:recursive|paginate|from-file|to-file)/],
+  ["tree", /^-\w*[lo]|^--fromfile/],
+  ...["sha256sum", "sha1sum", "sha512sum", "md5sum", "cksum"].map((program): [string, RegExp] => [
+    program,
+    /^-\w*c|^--check/,
+  ]),
+  ...["grep", "egrep", "fgrep"].map((program): [string, RegExp] => [
+    program,
+    /^-\w*R|^--(?:deref|devices)/,
+  ]),
+  ["rg", /^-\w*[Lz]|^--(?:follow|pre|search-zip|hostname-bin)/],
+  ["find", /^-(?:L|H|follow|delete|exec|ok|f(?:print|ls)|files0)/],
+]);
+
+/** Commands of git that change nothing. Settings of a repository can make them run programs. */
+const GIT_SHOWS = new Set(
+  (
+    "status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree cat-file grep " +
+    "for-each-ref name-rev merge-base count-objects version whatchanged show-ref cherry"
+  ).split(" "),
+);
+/** The same, if they have no other words than these. */
+const GIT_LISTS: ReadonlyMap<string, RegExp> = new Map([
+  ["branch", /^(?:-a|-r|-v|-vv|--all|--remotes|--list|--show-current|--no-color)$/],
+  ["tag", /^(?:-l|--list|-n\d*|--sort=[\w:-]+)$/],
+  ["remote", /^(?:-v|--verbose)$/],
+  ["stash", /^list$/],
+  ["reflog", /^(?:show|-\d+|-n|\d+)$/],
+]);
+
+/** Print the version of a program that is installed. */
+const VERSIONED = new Set(
+  (
+    "node npm npx yarn pnpm bun deno git python python3 pip pip3 ruby gem perl php go cargo rustc rustup java " +
+    "javac gcc g++ clang cmake make bash sh zsh docker kubectl terraform tsc rg jq sqlite3 psql"
+  ).split(" "),
+);
+
+/** Do nothing but give a result. */
+const TESTS = new Set(["true", "false", ":", "[", "[[", "test"]);
+
+/**
+ * Whether a command only shows what is in the places that it names: it changes nothing and runs nothing
+ * else, and no word of it is expanded. `isConfined`: a sandbox is around it, so that what a repository
+ * makes git run is confined as well.
+ */
+export function isHarmless(part: CommandPart, isConfined: boolean): boolean {
+  const { words, assigns, redirects, escapes } = part;
+  const [first, ...rest] = words;
+  if (!first || assigns || !words.every(({ literal }) => literal)) return false;
+  if (redirects.some(({ target }) => target.text !== "/dev/null")) return false;
+  const program = first.text;
+  const args = rest.map((word) => word.text);
+  if (VERSIONED.has(program) && args.length === 1 && /^(?:--version|-v|-V)$/.test(args[0] ?? "")) {
+    return true;
+  }
+  if (escapes.length > 0) return false;
+  if (TESTS.has(program)) return true;
+  if (program === "git") return isConfined && gitShows(args);
+  const more = SHOWS.get(program);
+  return more !== undefined && !args.some((arg) => more.test(arg));
+}
+
+function gitShows(args: readonly string[]): boolean {
+  const [command = "", ...rest] = args.filter((arg) => arg !== "--no-pager");
+  if (GIT_SHOWS.has(command)) return !rest.some((arg) => arg.startsWith("--output"));
+  const list = GIT_LISTS.get(command);
+  if (!list) return false;
+  return command === "stash" ? rest[0] === "list" : rest.every((arg) => list.test(arg));
+}
