@@ -672,7 +672,7 @@ describe("what cannot be meant is an error with a name", () => {
     [{ cwd: "/no/such/folder" }, 'cwd is "/no/such/folder": there is no such folder.'],
     [
       { permissions: { mode: "yolo" as "full" } },
-      'permissions.mode is "yolo", but must be one of "ask", "auto-edit", "plan", "full".',
+      'permissions.mode is "yolo", but must be one of "ask", "auto-edit", "auto", "plan", "full".',
     ],
     [
       { permissions: { allow: ["shel(ls)"] } },

@@ -453,7 +453,7 @@ describe("session/cancel", () => {
 
   test("takes back a question, and the call has failed", async () => {
     const started = await start({
-      script: [call("shell", { command: "echo hi" })],
+      script: [call("shell", { command: "touch hi" })],
       answer: () => new Promise(() => {}),
     });
     const session = await open(started);
@@ -652,17 +652,17 @@ describe("permission", () => {
   test("always means that it is not asked about again", async () => {
     const started = await start({
       script: [
-        call("shell", { command: "echo one" }),
-        call("shell", { command: "echo one" }),
-        call("shell", { command: "echo two" }),
+        call("shell", { command: "touch one" }),
+        call("shell", { command: "touch one" }),
+        call("shell", { command: "touch two" }),
         "Done",
       ],
       answer: () => ({ outcome: { outcome: "selected", optionId: "always" } }),
     });
     await ask(started, await open(started), "Go");
     expect(started.asked.map(({ options }) => options[1]?.name)).toEqual([
-      "Always allow shell(echo one)",
-      "Always allow shell(echo two)",
+      "Always allow shell(touch one)",
+      "Always allow shell(touch two)",
     ]);
   });
 

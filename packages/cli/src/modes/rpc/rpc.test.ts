@@ -54,7 +54,7 @@ describe("gyre rpc", () => {
 
   it("suspends what needs an approval, and goes on with the decision", async () => {
     play([
-      { say: [{ call: "shell", arguments: { command: "echo yes" }, id: "c1" }] },
+      { say: [{ call: "shell", arguments: { command: "echo yes | tee said" }, id: "c1" }] },
       { say: "Done." },
     ]);
     const driver = drive();
@@ -74,7 +74,7 @@ describe("gyre rpc", () => {
 
   it("asks again about arguments that a person has changed, and runs these", async () => {
     play([
-      { say: [{ call: "shell", arguments: { command: "echo yes" }, id: "c1" }] },
+      { say: [{ call: "shell", arguments: { command: "echo yes | tee said" }, id: "c1" }] },
       { say: "Done." },
     ]);
     const driver = drive();
@@ -82,13 +82,13 @@ describe("gyre rpc", () => {
     await driver.run("Say yes", id);
     const approve = async (decision: object): Promise<Record<string, unknown>> => {
       const from = driver.frames.length;
-      const args = { command: "echo maybe" };
+      const args = { command: "echo maybe | tee said" };
       const decisions = { c1: { type: "approve", args, ...decision } };
       expect((await driver.ask("approve", { decisions }, id)).type).toBe("ack");
       return (await driver.next(({ type }) => type === "agent_end", from)).payload;
     };
     const asked = await approve({});
-    expect(asked).toMatchObject({ pending: [{ access: { targets: ["echo maybe"] } }] });
+    expect(asked).toMatchObject({ pending: [{ access: { targets: ["echo maybe | tee said"] } }] });
     const [{ fingerprint }] = asked["pending"] as [{ fingerprint: string }];
     expect(await approve({ fingerprint })).toMatchObject({ stop: "done" });
     const result = driver.frames.findLast(({ type }) => type === "tool_execution_end");
