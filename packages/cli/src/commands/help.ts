@@ -29,7 +29,10 @@ export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[
     options: ["tools", "mode", "allow", "deny", "sandbox", "network"],
   },
   { title: "Limits", options: ["max-turns", "max-cost", "timeout"] },
-  { title: "Session", options: ["continue", "resume", "fork", "history", "no-session"] },
+  {
+    title: "Session",
+    options: ["continue", "resume", "fork", "history", "database", "no-session"],
+  },
   { title: "Settings and logs", options: ["cwd", "config", "trust", "verbose", "log"] },
 ];
 

@@ -298,8 +298,13 @@ export const COMMANDS = {
       "quiet",
       "screen-reader",
       "timeout",
+      "database",
       ...SETUP,
     ],
+    abouts: {
+      database:
+        "with --print: keep the session in a database: file:PATH, postgres://USER@HOST/NAME",
+    },
   },
   rpc: { about: "for your own programs: lines of JSON on stdin and stdout", options: SETUP },
   acp: { about: "for editors: the Agent Client Protocol on stdin and stdout", options: SETUP },

@@ -100,21 +100,50 @@ export async function chooseSession(
   if (history !== undefined) return chooseSessionFile(resolve(io.cwd, history), cwd, warn);
   const isGoneOn = values.continue || resume !== undefined;
   if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};
+  if (values.database !== undefined) return chooseInDatabase(values.database, values, cwd, io);
   const store = await openStore(io);
   if (!isGoneOn) return { newSession: () => createStored(store, cwd) };
   const id = resume ?? (await store.latest(cwd))?.id;
   if (id === undefined) {
-    throw new ExitError(
-      EXIT.failed,
-      `There is no session of ${cwd} to go on with. \`gyre sessions --all\` lists those of other folders.`,
-    );
+    throw noSession(cwd, "`gyre sessions --all` lists those of other folders.");
   }
   const session = await (fork ? store.fork(id, { cwd }) : store.open(id));
   warnOfDamage(session, warn);
   return { session };
 }
 
+/** The same in a database. */
+async function chooseInDatabase(
+  url: string,
+  { continue: isContinued, fork, resume }: Values,
+  cwd: string,
+  io: Io,
+): Promise<ChosenSession> {
+  const { openDatabaseSessions } = await import("./database.ts");
+  const database = await openDatabaseSessions(url, io.cwd);
+  const { storage } = database;
+  if (!isContinued && resume === undefined) {
+    return { newSession: async () => database.own(await storage.create({ cwd })) };
+  }
+  try {
+    const id = resume ?? (await storage.list({ cwd, limit: 1 }))[0]?.id;
+    if (id === undefined) throw noSession(cwd, "Give a prompt without --continue.");
+    return { session: database.own(await (fork ? storage.fork(id, { cwd }) : storage.open(id))) };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function noSession(cwd: string, hint: string): ExitError {
+  return new ExitError(EXIT.failed, `There is no session of ${cwd} to go on with. ${hint}`);
+}
+
 function checkSessionOptions(values: Values): void {
+  for (const name of ["history", "no-session"] as const) {
+    if (values.database === undefined || !values[name]) continue;
+    throw new UsageError(`--database and --${name} cannot be used together.`);
+  }
   const sources = (["continue", "resume", "history", "no-session"] as const).filter(
     (name) => values[name] !== undefined && values[name] !== false,
   );

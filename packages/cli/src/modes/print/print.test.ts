@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Values } from "../../core/options.ts";
 import { textIo } from "../../testing/command-io.ts";
 import { type ScriptedService, scriptedService } from "../../testing/scripted-service.ts";
 import { runPrint } from "./print.ts";
@@ -39,6 +40,50 @@ async function print(isTTY: boolean): Promise<string> {
   await runPrint(["Hi"], { "no-session": true, quiet: true }, io);
   return out;
 }
+
+describe("a session in a database", () => {
+  const ask = async (prompt: string, more: Values): Promise<string> => {
+    let out = "";
+    const io = textIo({
+      cwd: join(home, "work"),
+      stdout: { write: (text: string) => (out += text), isTTY: false },
+      env: {
+        HOME: home,
+        PATH: process.env["PATH"],
+        XDG_CONFIG_HOME: join(home, "config"),
+        XDG_STATE_HOME: join(home, "state"),
+        ANTHROPIC_API_KEY: "test-key",
+        ANTHROPIC_BASE_URL: service.url,
+      },
+    });
+    await runPrint([prompt], { quiet: true, database: "file:runs.db", ...more }, io);
+    return out;
+  };
+
+  it("is made, continued and forked; no file is written", async () => {
+    await service.close();
+    service = await scriptedService([{ say: "Green." }, { say: "I named it." }, { say: "So." }]);
+    expect(await ask("Name a tea.", {})).toBe("Green.\n");
+    expect(await ask("Which?", { continue: true })).toBe("I named it.\n");
+    expect(await ask("And?", { continue: true, fork: true })).toBe("So.\n");
+    const { openRuns, hostPool } = await import("@gyre/durable");
+    const runs = await openRuns(`file:${join(home, "work", "runs.db")}`);
+    const sessions = await runs.sessions({ pool: hostPool() }).list({ cwd: join(home, "work") });
+    expect(sessions.map(({ firstPrompt }) => firstPrompt)).toEqual(["Name a tea.", "Name a tea."]);
+    expect(await runs.workers()).toEqual([]);
+    await runs.close();
+    expect(existsSync(join(home, "state", "gyre", "sessions"))).toBe(false);
+  });
+
+  it("says what is wrong with the address, and with options that do not go with it", async () => {
+    await expect(ask("Hi", { database: "mysql://x" })).rejects.toThrow(
+      "Runs cannot be opened from",
+    );
+    await expect(ask("Hi", { continue: true })).rejects.toThrow("There is no session of");
+    const together = ask("Hi", { "no-session": true });
+    await expect(together).rejects.toThrow("--database and --no-session cannot be used together.");
+  });
+});
 
 describe("the answer on stdout", () => {
   it("has nothing that a terminal obeys where stdout is one", async () => {

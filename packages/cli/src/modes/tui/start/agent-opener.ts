@@ -4,6 +4,7 @@ import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../../core/options.ts";
+import { UsageError } from "../../../core/exit-codes.ts";
 import {
   type ChosenSession,
   chooseSession,
@@ -167,6 +168,11 @@ export class AgentOpener {
   /** Opens the session that the command line asks for, with an agent in it. */
   async openFirst(): Promise<Harness | undefined> {
     const { io, values } = this.#options;
+    if (values.database !== undefined) {
+      throw new UsageError(
+        "--database needs --print: the terminal keeps sessions in files. gyre serve --database shares them.",
+      );
+    }
     return this.#open(await chooseSession(values, this.#setup, io));
   }
 
