@@ -2,7 +2,7 @@
 import { argv, exit } from "node:process";
 import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
-import { type BackendName, ENGINES, type StoreName, STORES } from "./backend.ts";
+import { type BackendName, ENGINES, type StoreName, STORES, openBackend } from "./backend.ts";
 import { chaos } from "./chaos.ts";
 import { conform } from "./conform.ts";
 import { failover } from "./failover.ts";
@@ -109,9 +109,9 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
     }),
   faults: ofStore((store) => faults(store, seed)),
   failover: (backend) => failover(backend, parseNumber("kills", values.kills, 50)),
-  serve: (backend) =>
+  serve: async (backend) =>
     serve({
-      ...{ backend, seed },
+      ...{ backend: await openBackend(backend), seed },
       servers: parseNumber("servers", values.servers, 3),
       clients: parseNumber("clients", values.clients, 4),
       prompts: parseNumber("prompts", values.prompts, 10),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pickSeed } from "../../../support/cases.ts";
+import { openBackend } from "../backend.ts";
 import { serve } from "./serve.ts";
 
 // A small slice of `npm run durable -- serve`.
@@ -8,12 +9,14 @@ const TRIAL = { servers: 2, clients: 2, prompts: 3, timeoutMs: 100_000 };
 
 describe("clients of servers that are killed, stopped and cut", () => {
   it("lose nothing, do nothing twice, and have no wrong byte, on a file", async () => {
-    expect(await serve({ ...TRIAL, backend: "sqlite", seed: pickSeed() })).toBe(true);
+    const backend = await openBackend("sqlite");
+    expect(await serve({ ...TRIAL, backend, seed: pickSeed() })).toBe(true);
   });
 });
 
 describe("the same on Postgres", { tags: "postgres" }, () => {
   it("lose nothing, do nothing twice, and have no wrong byte", async () => {
-    expect(await serve({ ...TRIAL, backend: "postgres", seed: pickSeed() })).toBe(true);
+    const backend = await openBackend("postgres");
+    expect(await serve({ ...TRIAL, backend, seed: pickSeed() })).toBe(true);
   });
 });

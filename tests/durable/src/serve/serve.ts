@@ -7,12 +7,18 @@ import { textOf } from "@gyre/ai";
 import { Random } from "@gyre/durable/testing";
 import { type Transport, WireClient } from "@gyre/protocol";
 import { RemoteAgent } from "@gyre/server/client";
-import { type BackendName, openBackend } from "../backend.ts";
 import { buildProgram, ServerProcess } from "./server-process.ts";
 import { composeAnswer, formatTask, startModelService, type Task } from "./service.ts";
 
+/** Where the servers keep sessions: it is removed at the end. */
+interface TrialBackend {
+  readonly name: string;
+  create(): Promise<string>;
+  remove(): Promise<void>;
+}
+
 export interface ServeTrial {
-  readonly backend: BackendName;
+  readonly backend: TrialBackend;
   readonly seed: number;
   readonly servers: number;
   readonly clients: number;
@@ -32,8 +38,7 @@ const MAX_QUIET_MS = 1_500;
  * is done twice, and no byte of the transcript is wrong.
  */
 export async function serve(trial: ServeTrial): Promise<boolean> {
-  const { backend: name, seed } = trial;
-  const backend = await openBackend(name);
+  const { backend, seed } = trial;
   const [program, service] = [await buildProgram(), await startModelService(seed)];
   const url = await backend.create();
   const start = (): Promise<ServerProcess> =>
@@ -72,7 +77,7 @@ export async function serve(trial: ServeTrial): Promise<boolean> {
   const counts = Object.entries(failures).map(([what, count]) => `${what} ${count}`);
   const resets = clients.reduce((sum, client) => sum + client.snapshots, 0);
   console.log(
-    `serve: ${name}, seed ${seed}: ${waits.length} of ${prompts} prompts settled over ${trial.servers} servers (${counts.join(", ")}); snapshots ${resets}, model asked ${service.requests} times, interrupted ${clients.reduce((sum, { interrupted }) => sum + interrupted, 0)}; longest prompt ${Math.round(waits.at(-1) ?? 0)} ms; problems ${problems.length}: ${problems.length === 0 ? "ok" : "FAILED"}`,
+    `serve: ${backend.name}, seed ${seed}: ${waits.length} of ${prompts} prompts settled over ${trial.servers} servers (${counts.join(", ")}); snapshots ${resets}, model asked ${service.requests} times, interrupted ${clients.reduce((sum, { interrupted }) => sum + interrupted, 0)}; longest prompt ${Math.round(waits.at(-1) ?? 0)} ms; problems ${problems.length}: ${problems.length === 0 ? "ok" : "FAILED"}`,
   );
   for (const problem of problems.slice(0, 20)) console.log(`  ${problem}`);
   return problems.length === 0;
