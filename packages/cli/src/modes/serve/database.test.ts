@@ -107,6 +107,21 @@ describe("gyre serve --database", () => {
     expect(readFileSync(join(one.run.cwd, "a.txt"), "utf8")).toBe("tea");
   });
 
+  it("has the runs of the database in its figures, and what its worker does in its log", async () => {
+    world.service.play([{ say: "A secret answer." }]);
+    const server = await serve(`file:${join(folder, "runs.db")}`);
+    const agent = await createAgent(server);
+    expect((await agent.prompt("A secret question.")).stop).toBe("done");
+    const headers = { authorization: `Bearer ${server.token}` };
+    const figures = await (await fetch(`${server.url}/metrics`, { headers })).text();
+    expect(figures).toContain("\ngyre_sessions_running ");
+    expect(figures).toContain("\ngyre_claims_total 1\n");
+    expect(figures).toContain('\ngyre_workers{state="alive"} 1\n');
+    expect(await server.logged("claim")).toMatchObject({ agent: expect.any(String), deaths: 0 });
+    expect(await server.logged("end")).toMatchObject({ stop: "done", turns: 1 });
+    expect(server.run.stderr).not.toContain("secret");
+  });
+
   it("a command that runs as its server dies is reported as interrupted, and not run again", async () => {
     const url = `file:${join(folder, "runs.db")}`;
     world.service.play([{ say: [SLOW] }, { say: "I see." }]);

@@ -1,4 +1,5 @@
 import { type Clock, redact, systemClock } from "@gyre/ai";
+import type { WorkerLogLine } from "@gyre/durable";
 import { ProtocolError } from "@gyre/protocol";
 import type { Sink } from "../../core/io.ts";
 
@@ -22,7 +23,8 @@ export type ServeEvent =
   | { event: "http_error"; method: string; path: string; status: number; durationMs: number }
   | { event: "drain"; sessions: number; streams: number; drainMs: number }
   | { event: "abort"; sessions: number; streams: number }
-  | { event: "exit"; code: number };
+  | { event: "exit"; code: number }
+  | WorkerLogLine;
 
 export interface ServeLogOptions {
   /** Errors alone. */

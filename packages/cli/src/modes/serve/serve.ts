@@ -184,6 +184,8 @@ class Served {
       help: "Sessions with a run that goes on.",
       read: () => this.#sessions.running,
     });
+    const shared = this.#shared;
+    if (shared) listeners.metrics.addSource(() => shared.metrics());
     listeners.metrics.add({
       name: "gyre_streams_running",
       help: "Responses of models that are on their way.",

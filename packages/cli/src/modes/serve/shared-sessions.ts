@@ -55,10 +55,18 @@ export class SharedSessions {
     );
     const pools = [database.pool];
     const worker = database.isWorker
-      ? new durable.Worker(runs, { agents: [agent], pools, onError })
+      ? new durable.Worker(runs, {
+          ...{ agents: [agent], pools, onError },
+          onLog: (line) => log.info(line),
+        })
       : undefined;
     await worker?.start();
     return new SharedSessions(new SessionService(shared, service), runs, worker);
+  }
+
+  /** What the database has, and what this server's worker has done, for Prometheus. */
+  async metrics(): Promise<string> {
+    return `${this.#worker?.metrics() ?? ""}${await this.#runs.metrics()}`;
   }
 
   /** Works on nothing more: other servers continue what this one had, at once. */

@@ -17,6 +17,7 @@ export class Metrics {
   readonly #clock: Clock;
   readonly #since: number;
   readonly #gauges: Gauge[] = [];
+  readonly #sources: (() => Promise<string>)[] = [];
   readonly #connections = new Map<string, number>();
   readonly #refused = new Map<string, number>();
   readonly #frames = { in: 0, out: 0 };
@@ -36,6 +37,24 @@ export class Metrics {
 
   add(gauge: Gauge): void {
     this.#gauges.push(gauge);
+  }
+
+  /** Adds metrics of another part of the program, in the text format of Prometheus. */
+  addSource(read: () => Promise<string>): void {
+    this.#sources.push(read);
+  }
+
+  /** All counters, and what the sources have; one that fails is reported and left out. */
+  async collect(report: (error: unknown) => void): Promise<string> {
+    const texts = await Promise.all(
+      this.#sources.map((read) =>
+        read().catch((error: unknown) => {
+          report(error);
+          return "";
+        }),
+      ),
+    );
+    return [this.format(), ...texts].join("");
   }
 
   /** Counts a rejected connection or request. */

@@ -270,10 +270,12 @@ class HttpServer {
     });
   }
 
-  #sendMetrics(response: ServerResponse): void {
+  async #sendMetrics(response: ServerResponse): Promise<void> {
+    const report = (error: unknown): void => this.#options.onError?.(error, "GET /metrics");
+    const text = await this.metrics.collect(report);
     response
       .writeHead(OK, { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" })
-      .end(this.metrics.format());
+      .end(text);
   }
 }
 
