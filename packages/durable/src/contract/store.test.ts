@@ -103,6 +103,18 @@ const call = fc.oneof(
     fails: fc.boolean(),
   }),
   fc.record({
+    do: fc.constant("create" as const),
+    session: fc.constantFrom(...SESSIONS),
+    tenant: fc.constantFrom("t1", "t2"),
+    pool: fc.constantFrom("", "", "p"),
+  }),
+  fc.record({
+    do: fc.constant("hold" as const),
+    worker: fc.constantFrom(...WORKERS),
+    session: fc.constantFrom(...SESSIONS),
+  }),
+  fc.record({ do: fc.constant("remove" as const), session: fc.constantFrom(...SESSIONS) }),
+  fc.record({
     do: fc.constant("limit" as const),
     tenant: fc.constantFrom("t1", "t2"),
     running: fc.option(fc.integer({ min: 0, max: 2 }), { nil: undefined }),
@@ -169,6 +181,15 @@ class Side {
         return store.deleteSchedule(one.id);
       case "fire":
         return this.#fire(one);
+      case "create":
+        return store.sessions.create({
+          ...{ id: one.session, tenant: one.tenant, pool: one.pool, cwd: "/tea", createdAt: 5 },
+          ...{ source: '{"session":"s0"}', entries: [], leaf: null },
+        });
+      case "hold":
+        return this.#hold(one);
+      case "remove":
+        return store.sessions.remove(one.session);
       case "limit":
         return store.setTenant({
           id: one.tenant,
@@ -187,6 +208,14 @@ class Side {
     const sorted = [...claims].sort((a, b) => a.session.localeCompare(b.session));
     for (const claim of sorted) this.#claims.push({ claim, seq: claim.seq, leaf: claim.leaf });
     return sorted.map(({ claim: _claim, ...rest }) => rest);
+  }
+
+  async #hold(one: Extract<Call, { do: "hold" }>): Promise<unknown> {
+    const outcome = await this.store.sessions.hold(one.worker, one.session);
+    if (typeof outcome === "string" || !("claim" in outcome)) return outcome;
+    this.#claims.push({ claim: outcome, seq: outcome.seq, leaf: outcome.leaf });
+    const { claim: _claim, ...rest } = outcome;
+    return rest;
   }
 
   async #fire(one: Extract<Call, { do: "fire" }>): Promise<unknown> {
@@ -300,6 +329,9 @@ class Side {
         })),
       ),
       schedules: await store.listSchedules({ limit: 9 }),
+      made: await store.sessions
+        .list({ tenant: "t1", order: "created", limit: 9 })
+        .then((made) => made.map(({ updatedAt: _updatedAt, ...rest }) => rest)),
       one: (await store.readRun("r1"))?.status,
       waiting: sort(
         (await store.listRuns({ statuses: ["waiting", "aside"], limit: 9 })).map(({ id }) => id),
