@@ -91,14 +91,14 @@ describe.runIf(findPostgres() !== undefined)("a worker whose event loop hangs", 
     await withWorker(url, options, async (runs, worker) => {
       const { id } = worker;
       const run = await runs.start("Pay.", { agent: "office", id: "r" });
-      await vi.waitFor(() => expect(worker.stats.lost).toBe(1));
+      await vi.waitFor(() => expect(worker.stats.lost).toBe(1), { timeout: 20_000 });
       const [other] = taken;
       expect(other).toMatchObject({ swept: 1, token: 2 });
       const log = await runs.store.readEntriesAfter("r", 0, 100);
       expect(log).toHaveLength(other?.seq ?? 0);
       expect(log.map(({ type }) => type)).not.toContain("result");
       // It comes back under another id, and goes on with what the other one leaves.
-      await vi.waitFor(() => expect(worker.id).not.toBe(id));
+      await vi.waitFor(() => expect(worker.id).not.toBe(id), { timeout: 20_000 });
       await runs.store.unregister("other");
       expect((await run.result()).text).toBe("Done.");
       expect(taken).toHaveLength(1);

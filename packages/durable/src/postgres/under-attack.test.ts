@@ -58,6 +58,53 @@ describe("Postgres under attack", { tags: "postgres" }, () => {
     },
   );
 
+  it("D14 a call that waits for a connection in use is not one that the database does not answer", async () => {
+    const options = await newSchema();
+    const runs = await openRuns(server.url(), { ...options, pool: 1 });
+    await admin.query(`begin; lock table "${options.schema}".gyre_session`);
+    const starts = ["a", "b", "c"].map((id) => runs.start("Go.", { agent: "office", id }));
+    // Longer than a connection may take to be made.
+    await admin.query("select pg_sleep(5.5)");
+    await admin.query("commit");
+    expect((await Promise.all(starts)).map(({ id }) => id)).toEqual(["a", "b", "c"]);
+    await runs.close();
+  });
+
+  it("D14 calls that wait for a connection fail with the one that finds the database away", async () => {
+    const other = await startPostgres();
+    const runs = await openRuns(other.url(), { pool: 1, onError: () => {} });
+    await other.stop();
+    const starts = ["a", "b", "c"].map((id) => runs.start("Go.", { agent: "office", id }));
+    const outcomes = await Promise.allSettled(starts);
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+    }
+    await other.start();
+    expect((await runs.start("Go.", { agent: "office", id: "a" })).id).toBe("a");
+    await runs.close();
+    await other.remove();
+  });
+
+  it("a call that waits for a connection when its store is closed is refused", async () => {
+    const options = await newSchema();
+    const runs = await openRuns(server.url(), { ...options, pool: 1 });
+    await admin.query(`begin; lock table "${options.schema}".gyre_session`);
+    const starts = ["a", "b"].map((id) => runs.start("Go.", { agent: "office", id }));
+    // The first has the connection.
+    await vi.waitFor(
+      async () => {
+        const { rows } = await admin.query("select 1 from pg_locks where not granted");
+        expect(rows).toHaveLength(1);
+      },
+      { timeout: 10_000 },
+    );
+    const closed = runs.close();
+    const [, second] = await Promise.allSettled([admin.query("commit"), starts[1]]);
+    expect(second).toMatchObject({ status: "rejected", reason: { code: "closed" } });
+    expect((await starts[0])?.id).toBe("a");
+    await closed;
+  });
+
   it("D24 a sleep of any part of a second ends", async () => {
     const runs = await openRuns(server.url(), await newSchema());
     const agent = scriptedAgent([callAll([["sleep", { seconds: 0.0011 }]]), "Done."], {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type * as Pg from "pg";
+import { Turns } from "./turns.ts";
 import { DurableError } from "../../contract/errors.ts";
 
 /** After this time without an answer a connection counts as dead. */
@@ -57,6 +58,7 @@ export class Database implements Session {
   /** For messages: without a password. */
   readonly place: string;
   readonly #pool: Pg.Pool;
+  readonly #turns: Turns;
   readonly #schema: string | undefined;
   readonly #isPooled: boolean;
   readonly #texts = new Map<string, { text: string; name?: string }>();
@@ -68,6 +70,7 @@ export class Database implements Session {
     this.place = describePlace(options.url);
     this.#schema = options.schema;
     this.#isPooled = options.isPooled;
+    this.#turns = new Turns(options.pool);
     this.#pool = new pg.Pool({
       ...clientConfig(pg, options.url),
       max: options.pool,
@@ -137,24 +140,45 @@ export class Database implements Session {
   }
 
   async #withClient<T>(work: (client: Pg.PoolClient) => Promise<T>): Promise<T> {
-    if (this.#isClosed) {
-      throw new DurableError("closed", `The store ${this.place} is closed: open it again.`);
-    }
     for (let conflicts = 0; ; conflicts++) {
       let client: Pg.PoolClient | undefined;
       try {
-        client = await this.#pool.connect();
+        client = await this.#connect();
         const value = await work(client);
-        client.release();
+        this.#release(client);
         return value;
       } catch (error) {
         const isConflict = CONFLICTS.has(readCode(error) ?? "");
         const isBroken = !isConflict && !(error instanceof DurableError) && isAway(error);
-        client?.release(isBroken);
+        if (client) this.#release(client, isBroken);
         if (isConflict && conflicts < MAX_CONFLICTS) continue;
         throw explainError(this.place, error);
       }
     }
+  }
+
+  /** The pool would count the wait for a connection that is in use as one for the database. */
+  async #connect(): Promise<Pg.PoolClient> {
+    this.#assertOpen();
+    await this.#turns.begin();
+    try {
+      this.#assertOpen();
+      return await this.#pool.connect();
+    } catch (error) {
+      this.#turns.fail(error);
+      this.#turns.end();
+      throw error;
+    }
+  }
+
+  #assertOpen(): void {
+    if (!this.#isClosed) return;
+    throw new DurableError("closed", `The store ${this.place} is closed: open it again.`);
+  }
+
+  #release(client: Pg.PoolClient, isBroken = false): void {
+    client.release(isBroken);
+    this.#turns.end();
   }
 
   async #query(
