@@ -8,7 +8,7 @@ import type { StartOptions } from "./types.ts";
 /** What is stored of a run that is started. */
 export function toNewRun(
   input: PromptInput,
-  options: StartOptions & { parent?: NewRun["parent"] },
+  options: StartOptions & Pick<NewRun, "parent" | "budget">,
 ): NewRun {
   const { agent, tenant = "", pool, priority = 0, at, limits, output, meta, ifIdle } = options;
   if (typeof agent !== "string" || agent === "") {
@@ -48,5 +48,6 @@ export function toNewRun(
     ...(meta && { meta: JSON.stringify(meta) }),
     ...(options.traceparent !== undefined && { traceparent: options.traceparent }),
     ...(options.parent && { parent: options.parent }),
+    ...(options.budget !== undefined && { budget: options.budget }),
   };
 }

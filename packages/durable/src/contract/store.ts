@@ -36,6 +36,11 @@ export interface Store extends ScheduleStore {
    */
   retry(run: string): Promise<"ready" | "open" | "not found">;
   readRun(id: string): Promise<RunRow | undefined>;
+  /**
+   * A run, the runs that it works for, and all that work for the first of those, without runs whose
+   * end has been delivered: what those have spent is counted in the run that they worked for.
+   */
+  readFamily(run: string): Promise<FamilyRow[]>;
   /** The newest first, by the time that they were started. */
   listRuns(filter: RunRowFilter): Promise<RunRow[]>;
   listWorkers(): Promise<WorkerRow[]>;
@@ -166,6 +171,8 @@ export interface NewRun {
   readonly output?: string;
   readonly meta?: string;
   readonly traceparent?: string;
+  /** JSON: limits of the run that this one works for, which both spend from. */
+  readonly budget?: string;
   /** The call that the run works for. */
   readonly parent?: { readonly run: string; readonly call: string };
 }
@@ -471,10 +478,20 @@ export interface RunRow {
   readonly activations: number;
   readonly deaths: number;
   readonly worker?: string;
+  readonly priority: number;
+  readonly budget?: string;
   readonly startedAt: number;
   readonly endedAt?: number;
   /** When its session gets ready, where that is later than now. */
   readonly readyAt?: number;
+}
+
+/** What a run has spent by itself, and what it shares with the run that it works for. */
+export interface FamilyRow {
+  readonly id: string;
+  readonly parent?: string;
+  readonly usage: string;
+  readonly budget?: string;
 }
 
 /** How many runs of an agent, for a tenant, have a status. */

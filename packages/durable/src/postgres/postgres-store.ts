@@ -4,6 +4,7 @@ import type {
   Change,
   ClaimOutcome,
   ClaimWish,
+  FamilyRow,
   Fence,
   Finish,
   Hint,
@@ -48,6 +49,7 @@ import {
   countOpen,
   listRuns,
   pruneRuns,
+  readFamily,
   readInboxMs,
   readReadyMs,
   readRun,
@@ -180,6 +182,10 @@ export class PostgresStore implements Store {
 
   readRun(id: string): Promise<RunRow | undefined> {
     return readRun(this.#database, id);
+  }
+
+  readFamily(run: string): Promise<FamilyRow[]> {
+    return readFamily(this.#database, run);
   }
 
   listRuns(filter: RunRowFilter): Promise<RunRow[]> {

@@ -1,13 +1,16 @@
-import type { OpenCount, RunRow, RunRowFilter, TenantRow } from "../contract/store.ts";
+import type { FamilyRow, OpenCount, RunRow, RunRowFilter, TenantRow } from "../contract/store.ts";
 import {
   type CountRecord,
   countStatement,
   inboxStatement,
+  type FamilyRecord,
   listStatement,
   numberMarks,
   type RunRecord,
+  SELECT_FAMILY,
   SELECT_RUN_BY_ID,
   toCount,
+  toFamily,
   toRun,
 } from "../sql/rows.ts";
 import { type Database, NOW, type Session } from "./driver/database.ts";
@@ -15,6 +18,10 @@ import { type Database, NOW, type Session } from "./driver/database.ts";
 export async function readRun(db: Session, id: string): Promise<RunRow | undefined> {
   const [row] = await selectRuns(db, SELECT_RUN_BY_ID, [id]);
   return row;
+}
+
+export async function readFamily(db: Session, id: string): Promise<FamilyRow[]> {
+  return (await db.all<FamilyRecord>(numberMarks(SELECT_FAMILY), id)).map(toFamily);
 }
 
 export function listRuns(db: Session, filter: RunRowFilter): Promise<RunRow[]> {

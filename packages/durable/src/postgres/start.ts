@@ -17,8 +17,8 @@ const START_FRESH = `with session as (
     on conflict do nothing returning id
   ), run as (
     insert into gyre_run (id, session, digest, agent, tenant, pool, first_seq, parent, parent_call,
-      traceparent, limits, output, meta, started_at)
-    select $8, id, $9, $4, $2, $3, 1, $10, $11, $12, $13, $14, $15, ${NOW} from session
+      traceparent, limits, output, meta, priority, budget, started_at)
+    select $8, id, $9, $4, $2, $3, 1, $10, $11, $12, $13, $14, $15, $7, $17, ${NOW} from session
   ), entries as (
     insert into gyre_entry (session, seq, parent, type, data, token, at)
     select session.id, at.n, nullif(at.n - 1, 0), 'message', at.data, 0, ${NOW}
@@ -26,8 +26,8 @@ const START_FRESH = `with session as (
   ) select id from session`;
 
 const INSERT_RUN = `insert into gyre_run (id, session, digest, agent, tenant, pool, first_seq, parent,
-    parent_call, traceparent, limits, output, meta, started_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, ${NOW})`;
+    parent_call, traceparent, limits, output, meta, priority, budget, started_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ${NOW})`;
 
 /** Starts a run, in one statement where its session is a new one. */
 export async function start(database: Database, run: NewRun): Promise<StartOutcome> {
@@ -42,7 +42,7 @@ async function startFresh(database: Database, run: NewRun): Promise<boolean> {
       ...[run.prompt.length, run.at ?? null],
       ...[run.priority, run.id, run.digest, run.parent?.run ?? null, run.parent?.call ?? null],
       ...[run.traceparent ?? null, run.limits ?? null, run.output ?? null, run.meta ?? null],
-      run.prompt,
+      ...[run.prompt, run.budget ?? null],
     );
     return started > 0;
   } catch (error) {
@@ -90,6 +90,7 @@ export async function startRun(db: Session, run: NewRun): Promise<StartOutcome> 
     ...[run.id, run.session, run.digest, run.agent, run.tenant, pool],
     ...[isOpen ? session.seq + 1 : null, run.parent?.run ?? null, run.parent?.call ?? null],
     ...[run.traceparent ?? null, run.limits ?? null, run.output ?? null, run.meta ?? null],
+    ...[run.priority, run.budget ?? null],
   );
   if (!isOpen) {
     const data = JSON.stringify(run.prompt);

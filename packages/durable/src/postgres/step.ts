@@ -7,11 +7,11 @@ import { startRun } from "./start.ts";
 const OWN =
   "id = $1 and token = $2 and claim = $3 and owner = $4 and status = 'running' and seq = $5";
 
-/** The next run of a session says which workers may have it. */
-const TAKE_POOL = `update gyre_session set pool = coalesce((select r.pool from gyre_inbox i
-    join gyre_run r on r.id = i.run
+/** The next run of a session says which workers may have it, and how soon. */
+const TAKE_PLACE = `update gyre_session s set pool = next.pool, priority = next.priority from (
+    select r.pool, r.priority from gyre_inbox i join gyre_run r on r.id = i.run
     where i.session = $1 and i.taken is null and i.kind = 'prompt' and i.run <> $2
-    order by i.due is not null and i.due > ${NOW}, i.id limit 1), pool) where id = $1`;
+    order by i.due is not null and i.due > ${NOW}, i.id limit 1) next where s.id = $1`;
 
 /**
  * A step: entries, what they deliver, and how far the run has come. The open run is updated once,
@@ -131,7 +131,7 @@ async function finishClaim(
     ],
     ...[change.entries.length > 0, row.deaths],
   );
-  if (end || run === null) await db.run(TAKE_POOL, session, end?.run ?? "");
+  if (end || run === null) await db.run(TAKE_PLACE, session, end?.run ?? "");
   if (run !== null && !end && finish.pending !== undefined) {
     await db.run("update gyre_run set pending = $2 where id = $1", run, finish.pending);
   }

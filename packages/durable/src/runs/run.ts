@@ -48,8 +48,8 @@ export class RunHandle implements Run {
   }
 
   async prompt(input: PromptInput, { key = randomUUID() }: Keyed = {}): Promise<Run> {
-    const { agent, session, tenant, pool } = await this.#read();
-    return this.#runs.start(input, { id: key, agent, session, tenant, pool });
+    const { agent, session, tenant, pool, priority } = await this.#read();
+    return this.#runs.start(input, { id: key, agent, session, tenant, pool, priority });
   }
 
   async steer(input: PromptInput, options?: Keyed): Promise<void> {

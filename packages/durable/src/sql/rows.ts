@@ -1,6 +1,7 @@
 import type { EntryInfo, EntryRow, EntryType } from "@gyre/sessions";
 import type {
   Claim,
+  FamilyRow,
   InboxItem,
   ItemKind,
   OpenCount,
@@ -177,6 +178,8 @@ export interface RunRecord {
   activations: number;
   deaths: number | null;
   owner: string | null;
+  priority: number;
+  budget: string | null;
   started_at: number;
   ended_at: number | null;
   due: number | null;
@@ -192,6 +195,29 @@ const SELECT_RUN = `select r.*, ${STATUS} as status, s.deaths,
   from gyre_run r left join gyre_session s on s.id = r.session`;
 
 export const SELECT_RUN_BY_ID: string = `${SELECT_RUN} where r.id = ?`;
+
+/** How far it is looked up: deeper than runs work for runs. */
+const MAX_GENERATIONS = 16;
+
+/** What `readFamily` reads. */
+export const SELECT_FAMILY: string = `with recursive
+  up (id, parent, depth) as (
+    select id, parent, 0 from gyre_run where id = ?
+    union all select r.id, r.parent, up.depth + 1 from up join gyre_run r on r.id = up.parent
+    where up.depth < ${MAX_GENERATIONS}
+  ), down (id, session) as (
+    select id, session from gyre_run
+    where id = (select id from up order by depth desc limit 1)
+    union all select c.id, c.session from down join gyre_run c on c.parent = down.id
+    where not exists (select 1 from gyre_inbox i where i.session = down.session
+      and i.key = 'child:' || c.id and i.taken is not null)
+  ) select r.id, r.parent, r.usage, r.budget from down join gyre_run r on r.id = down.id`;
+
+export type FamilyRecord = Pick<RunRecord, "id" | "parent" | "usage" | "budget">;
+
+export function toFamily({ id, parent, usage, budget }: FamilyRecord): FamilyRow {
+  return { id, usage, ...given("parent", parent), ...given("budget", budget) };
+}
 
 /** What `countOpen` reads, where `now` is the time of the store in SQL. */
 export function countStatement(now: string): string {
@@ -265,6 +291,7 @@ export function toRun(record: RunRecord, now: number): RunRow {
     activeMs: record.active_ms,
     activations: record.activations,
     deaths: record.deaths ?? 0,
+    priority: record.priority,
     startedAt: record.started_at,
     ...given("firstSeq", record.first_seq),
     ...given("lastSeq", record.last_seq),
@@ -273,6 +300,7 @@ export function toRun(record: RunRecord, now: number): RunRow {
     ...given("output", record.output),
     ...given("meta", record.meta),
     ...given("traceparent", record.traceparent),
+    ...given("budget", record.budget),
     ...given("span", record.span),
     ...given("stop", record.stop),
     ...given("error", record.error),

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { DurableError } from "../contract/errors.ts";
 import type { SqlValue } from "../sql/rows.ts";
 import { type Driver, explainError, isBusy, type Statement } from "./driver/driver.ts";
@@ -36,12 +37,14 @@ export class Connection implements Statements {
   #queue: Work[] = [];
   #isScheduled = false;
   #isClosed = false;
+  #file: string | undefined;
   #reads = 0;
   /** Statements that were run, for measurements. */
   statements = 0;
 
   constructor(path: string, driver: Driver) {
     this.path = path;
+    this.#file = readIdentity(path);
     this.#driver = driver;
   }
 
@@ -165,6 +168,7 @@ export class Connection implements Statements {
     if (!isOne) this.exec("begin immediate");
     for (const work of group) work.run();
     if (!isOne) this.exec("commit");
+    this.#assertThere();
     for (const settle of this.#settled) settle();
     this.#settled.length = 0;
   }
@@ -209,6 +213,17 @@ export class Connection implements Statements {
     return statement;
   }
 
+  /** What is written to a file that has no name any more is lost with the last process that has it open. */
+  #assertThere(): void {
+    const file = readIdentity(this.path);
+    this.#file ??= file;
+    if (file !== undefined && file === this.#file) return;
+    throw new DurableError(
+      "no_access",
+      `The file ${this.path} was deleted or replaced while it was open: what is written is lost. Put it back, or close the store and open it again.`,
+    );
+  }
+
   #assertOpen(): void {
     if (this.#isClosed) {
       throw new DurableError("closed", `The store ${this.path} is closed: open it again.`);
@@ -218,6 +233,12 @@ export class Connection implements Statements {
   #explain(error: unknown): unknown {
     return explainError(this.path, error);
   }
+}
+
+/** What identifies a file, whatever its name; undefined where there is none of this name. */
+function readIdentity(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
 }
 
 function pause(): number {

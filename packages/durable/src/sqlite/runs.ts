@@ -1,12 +1,15 @@
-import type { OpenCount, RunRow, RunRowFilter } from "../contract/store.ts";
+import type { FamilyRow, OpenCount, RunRow, RunRowFilter } from "../contract/store.ts";
 import {
   type CountRecord,
   countStatement,
   inboxStatement,
+  type FamilyRecord,
   listStatement,
   type RunRecord,
+  SELECT_FAMILY,
   SELECT_RUN_BY_ID,
   toCount,
+  toFamily,
   toRun,
 } from "../sql/rows.ts";
 import type { Statements } from "./connection.ts";
@@ -15,6 +18,10 @@ import { isBound } from "./start.ts";
 export function readRun(db: Statements, id: string): RunRow | undefined {
   const record = db.first<RunRecord>(SELECT_RUN_BY_ID, id);
   return record && toRun(record, Date.now());
+}
+
+export function readFamily(db: Statements, id: string): FamilyRow[] {
+  return db.all<FamilyRecord>(SELECT_FAMILY, id).map(toFamily);
 }
 
 export function listRuns(db: Statements, filter: RunRowFilter): RunRow[] {

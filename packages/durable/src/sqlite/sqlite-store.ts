@@ -5,6 +5,7 @@ import type {
   Change,
   ClaimOutcome,
   ClaimWish,
+  FamilyRow,
   Fence,
   Finish,
   Hint,
@@ -42,7 +43,15 @@ import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Followers, Notifier } from "./notifier.ts";
-import { countOpen, listRuns, pruneRuns, readInboxMs, readRun, retryRun } from "./runs.ts";
+import {
+  countOpen,
+  listRuns,
+  pruneRuns,
+  readInboxMs,
+  readFamily,
+  readRun,
+  retryRun,
+} from "./runs.ts";
 import {
   deleteSchedule,
   fireSchedule,
@@ -153,6 +162,10 @@ export class SqliteStore implements Store {
 
   readRun(id: string): Promise<RunRow | undefined> {
     return this.#connection.read((db) => readRun(db, id));
+  }
+
+  readFamily(run: string): Promise<FamilyRow[]> {
+    return this.#connection.read((db) => readFamily(db, run));
   }
 
   listRuns(filter: RunRowFilter): Promise<RunRow[]> {

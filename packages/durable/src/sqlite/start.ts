@@ -65,10 +65,11 @@ function insertRun(
 ): void {
   db.run(
     `insert into gyre_run (id, session, digest, agent, tenant, pool, first_seq, parent, parent_call,
-      traceparent, limits, output, meta, started_at) values (${marks(14)})`,
+      traceparent, limits, output, meta, priority, budget, started_at) values (${marks(16)})`,
     ...[run.id, run.session, run.digest, run.agent, run.tenant, run.pool, firstSeq],
     ...[run.parent?.run ?? null, run.parent?.call ?? null, run.traceparent ?? null],
-    ...[run.limits ?? null, run.output ?? null, run.meta ?? null, now],
+    ...[run.limits ?? null, run.output ?? null, run.meta ?? null],
+    ...[run.priority, run.budget ?? null, now],
   );
 }
 

@@ -11,11 +11,11 @@ import { INSERT_ITEM, sendItem } from "./inbox.ts";
 import { INSERT_ENTRY } from "./log.ts";
 import { startRun } from "./start.ts";
 
-/** The next run of a session says which workers may have it. */
-const TAKE_POOL = `update gyre_session set pool = coalesce((select r.pool from gyre_inbox i
-    join gyre_run r on r.id = i.run
+/** The next run of a session says which workers may have it, and how soon. */
+const TAKE_PLACE = `update gyre_session as s set pool = next.pool, priority = next.priority from (
+    select r.pool, r.priority from gyre_inbox i join gyre_run r on r.id = i.run
     where i.session = ? and i.taken is null and i.kind = 'prompt' and i.run <> ?
-    order by i.due is not null and i.due > ?, i.id limit 1), pool) where id = ?`;
+    order by i.due is not null and i.due > ?, i.id limit 1) next where s.id = ?`;
 const OWN = "id = ? and token = ? and claim = ? and owner = ? and status = 'running' and seq = ?";
 
 export function appendChange(db: Statements, fence: Fence, change: Change): AppendOutcome {
@@ -105,7 +105,7 @@ export function finishClaim(
     ...[status, seq, change.leaf, dues.length > 0 ? Math.min(...dues) : null, now],
     ...[end ? 1 : 0, end ? 1 : 0, change.entries.length > 0 ? 1 : 0, now, session],
   );
-  if (end || run === null) db.run(TAKE_POOL, session, end?.run ?? "", now, session);
+  if (end || run === null) db.run(TAKE_PLACE, session, end?.run ?? "", now, session);
   if (run !== null && !end && finish.pending !== undefined) {
     db.run("update gyre_run set pending = ? where id = ?", finish.pending, run);
   }

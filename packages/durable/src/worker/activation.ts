@@ -10,6 +10,7 @@ import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.
 import type { Observer } from "./observer.ts";
 import type { Outage } from "./outage.ts";
 import { toSummary } from "../runs/summary.ts";
+import { readShared } from "./budget.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
 import { toStoredEnd, Work } from "./work.ts";
@@ -196,6 +197,7 @@ export class Activation {
   async #open(session: Session, row: RunRow): Promise<Work | string> {
     const { claim } = this;
     const context = await session.context();
+    const shared = await readShared(this.#runs.store, row, JSON.parse(row.usage));
     const open: OpenRun = {
       ...{ id: row.id, session: claim.session, tenant: claim.tenant, activation: claim.token },
       meta: row.meta === undefined ? {} : JSON.parse(row.meta),
@@ -211,6 +213,7 @@ export class Activation {
         runs: this.#runs,
         claim,
         row,
+        shared,
         session,
         context,
         options,
@@ -241,7 +244,7 @@ export class Activation {
         seen: this.seen,
         status: "waiting",
         pending: JSON.stringify(pending.map(toWaitingCall)),
-        ...planWaits(row, pending, readDepth(row)),
+        ...planWaits(row, pending, readDepth(row), work.budget),
         ...(dues.length > 0 && { readyInMs: Math.min(...dues) }),
       };
       const outcome = await this.#log.finish(finish);

@@ -8,6 +8,7 @@ import {
 } from "@gyre/agent";
 import { toNewRun } from "../contract/new-run.ts";
 import type { Finish, NewRun, RunEnd, RunRow, Timer } from "../contract/store.ts";
+import type { Budget } from "./budget.ts";
 import { readWait, type Wait } from "../tools/wait.ts";
 import type { WaitingCall } from "../contract/types.ts";
 
@@ -26,12 +27,13 @@ export function toWaitingCall(call: PendingCall): WaitingCall {
 
 /**
  * What has to be stored so that calls that wait are answered: timers, and runs that work for them.
- * `depth`: how many runs this one works for, one for the other.
+ * `depth`: how many runs this one works for, one for the other. `budget`: what they spend from.
  */
 export function planWaits(
   run: RunRow,
   pending: readonly PendingCall[],
   depth: number,
+  budget?: Budget,
 ): Required<Pick<Finish, "timers" | "children">> {
   const timers: Timer[] = [];
   const children: NewRun[] = [];
@@ -47,7 +49,7 @@ export function planWaits(
       answer(id, due, { content: [{ type: "text", text: wait.text }] });
     } else if (wait?.for === "child") {
       const refusal = refuseChild(depth, children.length);
-      if (refusal === undefined) children.push(toChild(run, id, wait, depth));
+      if (refusal === undefined) children.push(toChild(run, id, wait, depth, budget));
       else {
         const content = [{ type: "text" as const, text: refusal }];
         answer(id, { inMs: 0 }, { content, isError: true, outcome: "limit", reason: refusal });
@@ -69,12 +71,14 @@ function toChild(
   call: string,
   { agent, prompt, limits, pool = run.pool }: Extract<Wait, { for: "child" }>,
   depth: number,
+  budget: Budget | undefined,
 ): NewRun {
   return toNewRun(prompt, {
     ...{ agent, pool, id: nameChild(run.id, call), tenant: run.tenant },
     parent: { run: run.id, call },
     meta: { [DEPTH]: String(depth + 1) },
     ...(limits && { limits }),
+    ...(budget && { budget: JSON.stringify(budget) }),
     ...(run.traceparent !== undefined && { traceparent: run.traceparent }),
   });
 }

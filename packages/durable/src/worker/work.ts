@@ -37,6 +37,8 @@ import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
 import type { WorkerMeter } from "./meter.ts";
 import type { RunLog } from "./run-log.ts";
+import { type Budget, readShared, toBudget } from "./budget.ts";
+import { isUnavailable } from "../contract/errors.ts";
 import { waitsForPerson } from "./waiting.ts";
 
 /** A sink waits for a store that is away; the run goes on when that is back. */
@@ -48,6 +50,8 @@ interface WorkParts {
   runs: Runs;
   claim: Claim;
   row: RunRow;
+  /** What is left of the runs that this one works for. */
+  shared: Budget;
   session: Session;
   context: SessionContext;
   options: DurableAgentOptions | CreateDurableAgent;
@@ -70,6 +74,8 @@ export class Work {
   readonly #parts: WorkParts;
   readonly #journal: Journal;
   #limits: Limits = {};
+  /** What is left of the runs that this one works for. */
+  #shared: Budget;
   readonly #live: LiveSource;
   /** The last answer, which is stored soon: live events behind it wait for that. */
   #answer = 0;
@@ -104,6 +110,7 @@ export class Work {
     this.#turns = row.turns;
     this.#usage = JSON.parse(row.usage);
     this.#activeMs = row.activeMs;
+    this.#shared = parts.shared;
     this.#output = row.output === undefined ? undefined : JSON.parse(row.output);
     const complete = (own: DurableAgentOptions): AgentOptions => this.#complete(own);
     this.agent = typeof options === "function" ? options(complete) : new Agent(complete(options));
@@ -261,16 +268,35 @@ export class Work {
     return this.#ask((options) => agent.continue({ ...options, decisions, signal }));
   }
 
+  /** What runs that work for this one spend from. */
+  get budget(): Budget | undefined {
+    return toBudget(this.#limits);
+  }
+
+  /** Reads what is left of the runs that this one works for. */
+  async #readShared(): Promise<void> {
+    const { row, runs } = this.#parts;
+    try {
+      this.#shared = await readShared(runs.store, row, this.#usage);
+    } catch (error) {
+      // What was left the last time holds until the store answers: the next turn reads it again.
+      if (!isUnavailable(error)) throw error;
+    }
+  }
+
   async #ask(
     run: (options: ContinueOptions & { output: AnySchema }) => Promise<AgentEndEvent>,
   ): Promise<AgentEndEvent> {
     this.#startedAt = performance.now();
     if (!this.#hasAsked && this.#mayRepeat()) this.#parts.meter.modelRepeats++;
     this.#hasAsked = true;
-    const limits = this.#readLeft() ?? this.#planLastCalls();
+    await this.#readShared();
+    const left = this.#readLeft();
+    const limits = left ?? this.#planLastCalls();
     if (!limits) return { ...this.inferEnd(), stop: "limit" };
     const output = this.#output;
-    const running = run({ limits, ...(output && { output }) } as ContinueOptions & {
+    const caller = left ? this.#toCaller() : {};
+    const running = run({ limits, ...caller, ...(output && { output }) } as ContinueOptions & {
       output: AnySchema;
     });
     this.accept(this.#postponed.splice(0));
@@ -283,6 +309,14 @@ export class Work {
     this.#isEnded = true;
     this.#count();
     return end;
+  }
+
+  /** Has the agent look at the shared limits after each turn. */
+  #toCaller(): Pick<ContinueOptions, "caller"> {
+    const { parent, budget } = this.#parts.row;
+    if (!parent || budget === undefined) return {};
+    const host = { left: () => this.#shared };
+    return { caller: { id: parent.call, signal: new AbortController().signal, host } };
   }
 
   /** Whether a worker that died may have asked the model for the next answer already. */
@@ -333,7 +367,9 @@ export class Work {
     if (maxCostUsd !== undefined) left.maxCostUsd = maxCostUsd - (this.#usage.cost?.total ?? 0);
     if (maxTotalTokens !== undefined)
       left.maxTotalTokens = maxTotalTokens - totalTokens(this.#usage);
-    return Object.values(left).every((value) => value === undefined || value > 0)
+    return [...Object.values(left), ...Object.values(this.#shared)].every(
+      (value) => value === undefined || value > 0,
+    )
       ? left
       : undefined;
   }
@@ -474,6 +510,11 @@ export class Work {
       this.#usage = addUsage(this.#usage, message.usage);
       this.#count();
       await this.#write(event);
+      if (this.#parts.row.budget !== undefined) {
+        // Others see what this one has spent before it looks at what they have.
+        await log.flush();
+        return this.#readShared();
+      }
       this.#answer = log.last;
       this.#publish(event);
       // It is stored with what follows: the beginning of its first call, or the end.

@@ -13,8 +13,9 @@ const BIGINT_OID = 20;
 
 /** Two transactions wait for each other, or one has changed what the other read. */
 const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01"]);
+const READ_ONLY = "25006";
 /** It is read-only for now, or another transaction took too long. */
-const AWAY: ReadonlySet<string> = new Set(["25006", "25P03", "55P03"]);
+const AWAY: ReadonlySet<string> = new Set([READ_ONLY, "25P03", "55P03"]);
 /** The connection itself, out of disk or memory, shut down or canceled, an error of the system. */
 const AWAY_CLASSES: ReadonlySet<string> = new Set(["08", "53", "57", "58"]);
 const NO_ACCESS: Readonly<Record<string, string>> = {
@@ -22,7 +23,8 @@ const NO_ACCESS: Readonly<Record<string, string>> = {
   "28P01": "the password is wrong",
   "3D000": "there is no such database: create it first",
   "3F000": "there is no such schema: create it first",
-  "42501": "the user has no right to do that: grant it CREATE and USAGE on the schema",
+  "42501":
+    "the user has no right to do that: grant it SELECT, INSERT, UPDATE and DELETE on the tables that begin with gyre_, and, where it makes them, CREATE and USAGE on the schema",
 };
 
 /** By the clock of the database, at the beginning of the transaction. */
@@ -260,6 +262,13 @@ export function explainError(place: string, error: unknown): unknown {
     );
   }
   if (!isAway(error)) return error;
+  if (readCode(error) === READ_ONLY) {
+    return new DurableError(
+      "unavailable",
+      `${place} takes no writes: it is a replica, or this user or database is read-only. Give the address of the primary, or a user that may write. The database says: ${message}`,
+      { cause: error },
+    );
+  }
   return new DurableError(
     "unavailable",
     `${place} does not answer: ${message || readCode(error)}. Check that it runs and that the address is right.`,

@@ -1,0 +1,57 @@
+import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { afterAll, describe, expect, it } from "vitest";
+import { openRuns } from "../runs/open.ts";
+import { Runs } from "../runs/runs.ts";
+import { scriptedAgent, temporaryUrls } from "../worker/harness.ts";
+import { Worker } from "../worker/worker.ts";
+import type { DriverName } from "./driver/driver.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+
+const newUrl = temporaryUrls("file", afterAll);
+const hasOwn = process.getBuiltinModule("node:sqlite") !== undefined;
+
+describe.runIf(newUrl().startsWith("file:"))("a file", () => {
+  it("that is deleted under an open store: no start is acknowledged that is lost", async () => {
+    const url = newUrl();
+    const path = url.slice("file:".length);
+    const runs = await openRuns(url);
+    await runs.start("Go.", { agent: "office", id: "kept" });
+    renameSync(path, `${path}.away`);
+    const words = `The file ${path} was deleted or replaced while it was open: what is written is lost.`;
+    const lost = [1, 2, 3].map((n) => runs.start("Go.", { agent: "office", id: `lost-${n}` }));
+    for (const each of lost) await expect(each).rejects.toThrow(words);
+    await expect(lost[0]).rejects.toMatchObject({ code: "no_access" });
+    // Another file of that name is another store.
+    copyFileSync(`${path}.away`, path);
+    await expect(runs.start("Go.", { agent: "office", id: "lost-4" })).rejects.toThrow(words);
+    rmSync(path);
+    renameSync(`${path}.away`, path);
+    await runs.start("Go.", { agent: "office", id: "back" });
+    await runs.close();
+    const again = await openRuns(url);
+    expect((await again.list()).runs.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(["kept", "back"]),
+    );
+    await again.close();
+  });
+
+  it.runIf(hasOwn)("is the same to node:sqlite and to libsql, also at once", async () => {
+    const url = newUrl();
+    const open = async (driver: DriverName): Promise<Runs> =>
+      new Runs(await SqliteStore.open(url.slice("file:".length), { driver }));
+    const sides = [await open("node:sqlite"), await open("libsql")];
+    const workers = sides.map((runs) => new Worker(runs, { agents: [scriptedAgent(["Done."])] }));
+    for (const worker of workers) await worker.start();
+    const started = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        sides[n % 2]?.start(`Go ${n}.`, { agent: "office", id: `r${n}` }),
+      ),
+    );
+    for (const run of started) expect((await run?.result())?.text).toBe("Done.");
+    const [own, other] = await Promise.all(sides.map((runs) => runs.list()));
+    expect(own?.runs).toHaveLength(40);
+    expect(other).toEqual(own);
+    for (const worker of workers) await worker.stop();
+    for (const runs of sides) await runs.close();
+  });
+});

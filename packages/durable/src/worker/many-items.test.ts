@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { countCases } from "../../../../tests/support/cases.ts";
+import { describeStores } from "../../../../tests/support/stores.ts";
+import { openRuns } from "../runs/open.ts";
+import { scriptedAgent } from "./harness.ts";
+import { Worker } from "./worker.ts";
+
+const AT_ONCE = 100;
+
+describeStores("a run that many things are sent to", (store) => {
+  it(
+    "D16 has each of them once, in order, in time that grows with their number",
+    { tags: "long" },
+    async () => {
+      const count = countCases(500, 10_000);
+      const measure = async (items: number): Promise<number> => {
+        const runs = await openRuns(await store.create(), { synchronous: "normal" });
+        const run = await runs.start("Go.", { agent: "office" });
+        for (let from = 0; from < items; from += AT_ONCE) {
+          const some = Array.from({ length: AT_ONCE }, (_, n) => from + n);
+          for (const n of some) await run.steer(`m${n}`, { key: `k${n}` });
+        }
+        const agent = scriptedAgent(["Done."], { steeringMode: "all" });
+        const worker = new Worker(runs, { agents: [agent] });
+        const began = performance.now();
+        await worker.start();
+        const { messages } = await run.result();
+        const ms = performance.now() - began;
+        const texts = messages.flatMap((each) => (each.role === "user" ? [each.content] : []));
+        expect(texts).toEqual(["Go.", ...Array.from({ length: items }, (_, n) => `m${n}`)]);
+        await worker.stop();
+        await runs.close();
+        return ms;
+      };
+      await measure(AT_ONCE);
+      const [few, many] = [await measure(count / 5), await measure(count)];
+      console.log(`${count / 5} items in ${few.toFixed()} ms, ${count} in ${many.toFixed()} ms`);
+      // Five times as many: 25 times as long where each looks at all others.
+      expect(many).toBeLessThan(few * 15 + 1_000);
+    },
+  );
+});
