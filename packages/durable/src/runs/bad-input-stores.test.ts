@@ -37,7 +37,7 @@ describeStores("bad input", (store) => {
               "Check that it runs and that the address is right",
             ],
             [`${url}_other`, "no_access", "there is no such database: create it first"],
-            [url.replace("postgres@", "nobody@"), "no_access", "does not let this user in"],
+            [url.replace("postgres@", "stranger@"), "no_access", "does not let this user in"],
           ]
         : [
             [`${url}/runs.db`, "no_access", "its folder has to exist"],
