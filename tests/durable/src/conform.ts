@@ -4,13 +4,15 @@ import { type BackendName, openBackend } from "./backend.ts";
 import { ROOT } from "./engines.ts";
 
 /** The names that the tests of the promises give to their stores. */
-const SUITES = ["everywhere", "parking", "promises", "attacks", "backends"] as const;
+const SUITES = ["everywhere", "parking", "promises", "attacks", "backends", "sessions"] as const;
 /** The tests of the promises, which run on any store. */
 export const CONFORM_FILES: readonly string[] = [
   ...["backends", "everywhere", "parking", "promises", "under-attack"].map(
     (name) => `packages/durable/src/worker/${name}.test.ts`,
   ),
 ];
+/** Sessions that programs write to: no engine has a part in them. */
+const SESSION_FILES = ["packages/durable/src/sessions/store-sessions.test.ts"];
 /** More stores than any of them opens. */
 const STORES = 200;
 
@@ -31,7 +33,7 @@ export async function conform(name: BackendName): Promise<boolean> {
     if (engine) {
       env["GYRE_DURABLE_ENGINE"] = JSON.stringify(engine);
       args.push("--config", "tests/durable/engines/vitest.config.ts");
-    }
+    } else args.push(...SESSION_FILES);
     const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" });
     const [code] = await once(child, "exit");
     console.log(`conform: ${name}: ${code === 0 ? "ok" : "FAILED"}`);
