@@ -3,6 +3,7 @@ import { argv, exit } from "node:process";
 import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
 import { type BackendName, ENGINES, type StoreName, STORES, openBackend } from "./backend.ts";
+import { bus } from "./bus/bus.ts";
 import { chaos } from "./chaos.ts";
 import { conform } from "./conform.ts";
 import { failover } from "./failover.ts";
@@ -29,6 +30,7 @@ const HELP = `npm run durable -- COMMAND [--backend ${[...STORES, ...ENGINES].jo
                  what a step takes in a store with many runs (default 100,000)
   serve [--servers N] [--clients N] [--prompts N] [--timeout SECONDS]
                  clients of gyre serve --database; their servers are killed, and their connections cut
+  bus            live events between processes: whether they come right over failures, and what they cost
   outage         the database is away for 5 s under 150 runs
 
   engines [--kills N]
@@ -118,6 +120,7 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
       timeoutMs: parseNumber("timeout", values.timeout, 300) * 1_000,
     }),
   conform,
+  bus: ofStore((store) => bus(store, seed)),
   signals,
   speed,
   idle,

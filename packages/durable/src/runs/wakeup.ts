@@ -17,8 +17,9 @@ export class Wakeup {
     if (this.#isWoken || signal?.aborted) return;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
-      signal?.addEventListener("abort", () => resolve(), { once: true });
+      signal?.addEventListener("abort", this.wake);
     });
+    signal?.removeEventListener("abort", this.wake);
     this.#wake = undefined;
   }
 }

@@ -18,7 +18,12 @@ export async function* watchRun(
   const first = await readRun(runs, id);
   const { session } = first;
   const wakeup = new Wakeup();
-  const stops = [runs.logs.watch(session, wakeup.wake)];
+  let hasGrown = true;
+  const onGrowth = (): void => {
+    hasGrown = true;
+    wakeup.wake();
+  };
+  const stops = [runs.logs.watch(session, onGrowth)];
   try {
     let row: RunRow = first;
     while (row.firstSeq === undefined && !signal?.aborted) {
@@ -33,6 +38,13 @@ export async function* watchRun(
     if (live) stops.push(() => live.close());
     while (!signal?.aborted) {
       wakeup.reset();
+      if (live) yield* live.take(seq);
+      // Deltas come by the hundred: the store is asked only where the log may have grown.
+      if (!hasGrown) {
+        await wakeup.wait(signal);
+        continue;
+      }
+      hasGrown = false;
       const rows = await store.readEntriesAfter(session, seq, READ_AT_ONCE);
       for (const stored of rows) {
         if (live) yield* live.take(seq);
@@ -47,11 +59,12 @@ export async function* watchRun(
           if (row.status === "ended" && (row.lastSeq ?? seq) <= seq) return;
         }
       }
-      if (live) yield* live.take(seq);
-      if (rows.length > 0) continue;
+      if (rows.length > 0) {
+        hasGrown = true;
+        continue;
+      }
       row = await readRun(runs, id);
       if (row.status === "ended" && (row.lastSeq ?? 0) <= seq) return;
-      await wakeup.wait(signal);
     }
   } finally {
     for (const stop of stops) stop();
