@@ -13,9 +13,10 @@ type ShortPacket = readonly [
   events: readonly ShortEvent[],
 ];
 
-/** Something that is too large to be sent: it is kept elsewhere, and named. */
+/** Packets of a session that are too large to be sent: they are kept elsewhere, and named. */
 export interface LargePacket {
   readonly session: string;
+  /** JSON of all of them. */
   readonly data: string;
 }
 
@@ -39,29 +40,44 @@ export function parsePacket(value: unknown): Packet | undefined {
   };
 }
 
-/** Packs packets into texts of at most `maxBytes`, in order; what is larger is returned as it is. */
-export function pack(packets: readonly Packet[], maxBytes: number): (string | LargePacket)[] {
-  const packed: (string | LargePacket)[] = [];
-  let parts: string[] = [];
-  let bytes = 0;
-  const finish = (): void => {
-    if (parts.length > 0) packed.push(`[${parts.join(",")}]`);
-    parts = [];
-    bytes = 0;
-  };
+/**
+ * Packs packets into texts of at most `maxBytes`. Of a session with something larger all is returned
+ * apart, so that its packets stay in order.
+ */
+export function pack(
+  packets: readonly Packet[],
+  maxBytes: number,
+): { texts: string[]; large: LargePacket[] } {
+  const sessions = new Map<string, string[]>();
   for (const packet of packets) {
-    for (const data of splitPacket(packet, maxBytes - 2)) {
-      const size = Buffer.byteLength(data) + 1;
-      if (bytes + size > maxBytes - 2) finish();
-      if (size > maxBytes - 2) packed.push({ session: packet.session, data });
-      else {
-        parts.push(data);
-        bytes += size;
-      }
+    const parts = sessions.get(packet.session) ?? [];
+    sessions.set(packet.session, parts);
+    parts.push(...splitPacket(packet, maxBytes - 2));
+  }
+  const texts: string[] = [];
+  const large: LargePacket[] = [];
+  let fitting: string[] = [];
+  let bytes = 2;
+  const finish = (): void => {
+    if (fitting.length > 0) texts.push(`[${fitting.join(",")}]`);
+    fitting = [];
+    bytes = 2;
+  };
+  for (const [session, parts] of sessions) {
+    const sizes = parts.map((part) => Buffer.byteLength(part) + 1);
+    if (sizes.some((size) => size > maxBytes - 2)) {
+      large.push({ session, data: `[${parts.join(",")}]` });
+      continue;
+    }
+    for (const [at, part] of parts.entries()) {
+      const size = sizes[at] ?? 0;
+      if (bytes + size > maxBytes) finish();
+      fitting.push(part);
+      bytes += size;
     }
   }
   finish();
-  return packed;
+  return { texts, large };
 }
 
 /** A packet of several events may be sent as several; one that is whole stays whole. */

@@ -23,8 +23,8 @@ const LOOK_AGAIN_MS = 1_000;
 const KEEP_MS = 60_000;
 /** What a notification has beside its packets. */
 const ENVELOPE_BYTES = 80;
-/** Sessions of one announcement: with ids of 512 bytes they fit into a notification. */
-const MAX_ANNOUNCED = 14;
+/** Sessions that a notification names: also with ids of 512 bytes they fit. */
+const MAX_NAMED = 13;
 
 const FOLLOW = `insert into gyre_watch (session, watcher, until)
   select session, $1, ${NOW} + $3::bigint from unnest($2::text[]) session
@@ -33,6 +33,8 @@ const FOLLOW = `insert into gyre_watch (session, watcher, until)
 /** The setting holds for this statement alone, also behind a pooler. */
 const SEND = `select set_config('synchronous_commit', 'off', true), pg_notify($1, payload),
   pg_notification_queue_usage() as usage from unnest($2::text[]) payload`;
+
+type KeptPacket = [session: string, id: number];
 
 /**
  * Live events by NOTIFY, on a connection of their own. Processes announce what they follow in a
@@ -120,16 +122,14 @@ export class PostgresBus implements Bus {
         this.#usage = row?.usage ?? 0;
         return this.#usage > MAX_QUEUE_USAGE ? LOOK_AGAIN_MS : 0;
       }
-      const packed = pack(packets, MAX_PAYLOAD_BYTES - ENVELOPE_BYTES);
-      const kept = packed.slice(0, MAX_NOTIFICATIONS);
-      this.stats.dropped += packed.length - kept.length;
-      const sent = await Promise.all(
-        kept.map(async (each) =>
-          typeof each === "string"
-            ? `{"by":"${this.#id}","packets":${each}}`
-            : JSON.stringify({ by: this.#id, session: each.session, at: await this.#keep(each) }),
-        ),
-      );
+      const { texts, large } = pack(packets, MAX_PAYLOAD_BYTES - ENVELOPE_BYTES);
+      const named = await this.#keep(large);
+      const payloads = [
+        ...texts.map((text) => `{"by":"${this.#id}","packets":${text}}`),
+        ...split(named).map((kept) => JSON.stringify({ by: this.#id, kept })),
+      ];
+      const sent = payloads.slice(0, MAX_NOTIFICATIONS);
+      this.stats.dropped += payloads.length - sent.length;
       this.stats.sent += sent.length;
       const rows = await this.#database.all<{ usage: number }>(
         SEND,
@@ -154,13 +154,16 @@ export class PostgresBus implements Bus {
   }
 
   /** Puts aside what is too large for a notification; those that follow fetch it by its number. */
-  async #keep({ session, data }: LargePacket): Promise<number> {
-    await this.#database.run(`delete from gyre_live where at < ${NOW} - $1::bigint`, KEEP_MS);
-    const row = await this.#database.first<{ id: number }>(
-      `insert into gyre_live (session, data, at) values ($1, $2, ${NOW}) returning id`,
-      ...[session, data],
+  async #keep(large: readonly LargePacket[]): Promise<KeptPacket[]> {
+    if (large.length === 0) return [];
+    const rows = await this.#database.all<{ session: string; id: number }>(
+      `with old as (delete from gyre_live where at < ${NOW} - $1::bigint)
+        insert into gyre_live (session, data, at)
+        select session, data, ${NOW} from unnest($2::text[], $3::text[]) as l(session, data)
+        returning session, id`,
+      ...[KEEP_MS, large.map(({ session }) => session), large.map(({ data }) => data)],
     );
-    return row?.id ?? 0;
+    return rows.map(({ session, id }) => [session, id]);
   }
 
   #announceSoon(): void {
@@ -233,24 +236,31 @@ export class PostgresBus implements Bus {
   #receive(payload: string): void {
     const parsed: unknown = JSON.parse(payload);
     if (!isRecord(parsed) || parsed["by"] === this.#id) return;
-    const { packets, session, at } = parsed;
-    const isAside = typeof session === "string" && this.#followed.has(session);
-    if (isAside || this.#receiving) {
+    const { packets, kept } = parsed;
+    const wanted = Array.isArray(kept) ? this.#listWanted(kept) : [];
+    if (wanted.length > 0 || this.#receiving) {
       const receiving = (this.#receiving ?? Promise.resolve()).then(async () => {
-        this.#pass(isAside ? await this.#fetch(Number(at)) : packets);
+        this.#pass(wanted.length > 0 ? await this.#fetch(wanted) : packets);
         if (this.#receiving === receiving) this.#receiving = undefined;
       });
       this.#receiving = receiving;
     } else this.#pass(packets);
   }
 
-  async #fetch(id: number): Promise<unknown[]> {
+  #listWanted(kept: readonly unknown[]): number[] {
+    return kept.flatMap((each) => {
+      const [session, id]: unknown[] = Array.isArray(each) ? each : [];
+      return typeof id === "number" && this.#followed.has(String(session)) ? [id] : [];
+    });
+  }
+
+  async #fetch(ids: readonly number[]): Promise<unknown[]> {
     try {
-      const row = await this.#database.first<{ data: string }>(
-        "select data from gyre_live where id = $1",
-        id,
+      const rows = await this.#database.all<{ data: string }>(
+        "select data from gyre_live where id = any($1) order by id",
+        ids,
       );
-      return row ? [JSON.parse(row.data)] : [];
+      return rows.flatMap(({ data }): unknown[] => JSON.parse(data));
     } catch {
       // The gap shows.
       return [];
@@ -268,10 +278,10 @@ export class PostgresBus implements Bus {
   }
 }
 
-function split(sessions: readonly string[]): string[][] {
-  const parts: string[][] = [];
-  for (let from = 0; from < sessions.length; from += MAX_ANNOUNCED) {
-    parts.push(sessions.slice(from, from + MAX_ANNOUNCED));
+function split<T>(items: readonly T[]): T[][] {
+  const parts: T[][] = [];
+  for (let from = 0; from < items.length; from += MAX_NAMED) {
+    parts.push(items.slice(from, from + MAX_NAMED));
   }
   return parts;
 }

@@ -27,6 +27,18 @@ describe("a store on Postgres", { tags: "postgres" }, () => {
     await database.close();
   });
 
+  it("a pooler that gives each transaction another connection loses no statement", async () => {
+    const database = new Database(await loadPg(), {
+      ...{ url: server.url(), pool: 1, isPooled: false, onError: () => {} },
+    });
+    const select = (): Promise<unknown> => database.all("select 1 as n");
+    await select();
+    // Another connection does not have the statements that this one has kept by name.
+    await database.run("deallocate all");
+    expect(await Promise.all([select(), select()])).toEqual([[{ n: 1 }], [{ n: 1 }]]);
+    await database.close();
+  });
+
   it("a program that has nothing else to do comes to the end of close()", async () => {
     const code = `
       import { openRuns } from ${JSON.stringify(new URL("../../dist/index.js", import.meta.url).href)};

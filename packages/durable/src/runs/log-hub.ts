@@ -1,7 +1,7 @@
 import type { Store } from "../contract/store.ts";
 
-/** Hints may be lost: logs are looked at this often in any case. */
-const LOOK_EVERY_MS = 500;
+/** Hints may be lost, and behind a pooler none arrives: logs are looked at this often in any case. */
+const LOOK_EVERY_MS = 250;
 
 interface Watched {
   seq: number;

@@ -18,6 +18,8 @@ const READ_ONLY = "25006";
 const AWAY: ReadonlySet<string> = new Set([READ_ONLY, "25P03", "55P03"]);
 /** The connection itself, out of disk or memory, shut down or canceled, an error of the system. */
 const AWAY_CLASSES: ReadonlySet<string> = new Set(["08", "53", "57", "58"]);
+/** A statement has no such name, or the name is another one's. */
+const LOST_NAMES: ReadonlySet<string> = new Set(["26000", "42P05"]);
 const NO_ACCESS: Readonly<Record<string, string>> = {
   "28000": "the database does not let this user in",
   "28P01": "the password is wrong",
@@ -62,7 +64,7 @@ export class Database implements Session {
   readonly #pool: Pg.Pool;
   readonly #turns: Turns;
   readonly #schema: string | undefined;
-  readonly #isPooled: boolean;
+  #isPooled: boolean;
   readonly #texts = new Map<string, { text: string; name?: string }>();
   #isClosed = false;
   /** Statements that were run, for measurements. */
@@ -153,7 +155,13 @@ export class Database implements Session {
         const isConflict = CONFLICTS.has(readCode(error) ?? "");
         const isBroken = !isConflict && !(error instanceof DurableError) && isAway(error);
         if (client) this.#release(client, isBroken);
-        if (isConflict && conflicts < MAX_CONFLICTS) continue;
+        const hasLostName = LOST_NAMES.has(readCode(error) ?? "");
+        if (hasLostName && !this.#isPooled) {
+          // A pooler gives each transaction another connection, which does not have the name.
+          this.#isPooled = true;
+          this.#texts.clear();
+        }
+        if ((isConflict || hasLostName) && conflicts < MAX_CONFLICTS) continue;
         throw explainError(this.place, error);
       }
     }
