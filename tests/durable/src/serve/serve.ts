@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AgentEnd } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { Random } from "@gyre/durable/testing";
-import { type Transport, WireClient } from "@gyre/protocol";
+import { type Transport, type TransportHandler, WireClient } from "@gyre/protocol";
 import { RemoteAgent } from "@gyre/server/client";
 import { buildProgram, ServerProcess } from "./server-process.ts";
 import { composeAnswer, formatTask, startModelService, type Task } from "./service.ts";
@@ -108,6 +108,45 @@ async function breakThings(
   return counts;
 }
 
+/** A connection that can break: its client notices, as with a network that is gone. */
+class CutTransport implements Transport {
+  readonly #inner: Transport;
+  #handler: TransportHandler | undefined;
+  #isCut = false;
+
+  constructor(inner: Transport) {
+    this.#inner = inner;
+  }
+
+  send(...[frame]: Parameters<Transport["send"]>): void | Promise<void> {
+    return this.#isCut ? undefined : this.#inner.send(frame);
+  }
+
+  receive(handler: TransportHandler): void {
+    this.#handler = handler;
+    this.#inner.receive({
+      onFrame: (frame) => {
+        if (!this.#isCut) handler.onFrame(frame);
+      },
+      onFault: (error) => handler.onFault(error),
+      onClose: (error) => {
+        if (!this.#isCut) handler.onClose(error);
+      },
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  cut(): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
+    void this.#inner.close();
+    this.#handler?.onClose(new Error("cut"));
+  }
+}
+
 /** A client with a session of its own. */
 class Client {
   /** How long each prompt took. */
@@ -119,7 +158,7 @@ class Client {
   readonly #servers: readonly ServerProcess[];
   readonly #prompts: number;
   readonly #wire: WireClient;
-  #transport: Transport | undefined;
+  #transport: CutTransport | undefined;
   #agent: RemoteAgent | undefined;
 
   constructor(nth: number, { seed, prompts }: ServeTrial, servers: readonly ServerProcess[]) {
@@ -134,13 +173,13 @@ class Client {
     const alive = this.#servers.filter(({ isAlive }) => isAlive);
     const server = alive[this.#random.below(alive.length)];
     if (!server) throw new Error("There is no server now.");
-    this.#transport = await server.connect(signal);
+    this.#transport = new CutTransport(await server.connect(signal));
     return this.#transport;
   }
 
   /** Breaks the connection. */
   cut(): void {
-    if (this.#random.chance(0.5)) void this.#transport?.close();
+    if (this.#random.chance(0.5)) this.#transport?.cut();
   }
 
   async work(problems: string[]): Promise<void> {
