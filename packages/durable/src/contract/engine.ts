@@ -42,10 +42,3 @@ export interface EngineWork {
   /** Activates nothing more. Resolves when what was activated has returned. */
   stop(): Promise<void>;
 }
-
-/** The name of a pool's queue beside that of all others: letters, digits, ".", "_" and "-". */
-export function nameQueue(queue: string, pool: string): string {
-  if (pool === "") return queue;
-  const encoded = pool.replace(/[^\w-]/g, (one) => `.${one.codePointAt(0)?.toString(16)}.`);
-  return `${queue}-${encoded}`;
-}

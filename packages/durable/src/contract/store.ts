@@ -213,8 +213,6 @@ export interface InboxItem {
   readonly run: string;
   readonly kind: ItemKind;
   readonly data: string;
-  /** That it was sent under. */
-  readonly key: string;
   /** In how many milliseconds it is due. 0 or less: now. */
   readonly dueInMs: number;
 }

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
-import {
-  type Activate,
-  type Engine,
-  type EngineWork,
-  type EngineWorkOptions,
-  nameQueue,
-  type WakeOptions,
+import type {
+  Activate,
+  Engine,
+  EngineWork,
+  EngineWorkOptions,
+  WakeOptions,
 } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
+import { nameQueue } from "../engines/members.ts";
 import {
   ACTIVATE,
   APPLICATION,

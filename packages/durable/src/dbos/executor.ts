@@ -2,6 +2,7 @@ import type * as Dbos from "@dbos-inc/dbos-sdk";
 import { errorMessage } from "@gyre/ai";
 import type { Activate, EngineWork } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
+import { EngineMembers } from "../engines/members.ts";
 
 export const APPLICATION = "gyre";
 /** Nothing is replayed, so that workers of all versions share the queue. */
@@ -26,9 +27,12 @@ export const silentLogger: Dbos.Logger = {
   error: () => {},
 };
 
-export async function loadDbos(): Promise<typeof Dbos> {
+/** `load`: for tests. */
+export async function loadDbos(
+  load: () => Promise<typeof Dbos & { default?: typeof Dbos }> = () => import("@dbos-inc/dbos-sdk"),
+): Promise<typeof Dbos> {
   try {
-    const loaded: typeof Dbos & { default?: typeof Dbos } = await import("@dbos-inc/dbos-sdk");
+    const loaded = await load();
     return loaded.default ?? loaded;
   } catch (error) {
     throw new DurableError(
@@ -63,7 +67,7 @@ export class DbosExecutor {
 
   readonly #options: ExecutorOptions;
   readonly #dbos: typeof Dbos.DBOS;
-  readonly #members = new Set<Member>();
+  readonly #members = new EngineMembers<Member>();
   #listened: readonly string[] = [];
 
   private constructor(options: ExecutorOptions, dbos: typeof Dbos.DBOS) {
@@ -133,12 +137,10 @@ export class DbosExecutor {
     await this.#dbos.shutdown({ workflowCompletionTimeoutMS: STOP_MS });
   }
 
-  /** Each worker of the process looks whether the session is one of its store's. */
-  async #activate(queue: string, session: string): Promise<void> {
-    const activation = this.#dbos.workflowID ?? "";
-    const members = [...this.#members].filter(({ queues }) => queues.includes(queue));
-    // A worker that stops leaves the session to others, which find it.
-    await Promise.allSettled(members.map(({ activate }) => activate(session, activation)));
+  /** DBOS tries nothing again: what a worker that stops leaves, others find. */
+  #activate(queue: string, session: string): Promise<void> {
+    const isListening = ({ queues }: Member): boolean => queues.includes(queue);
+    return this.#members.activate(isListening, session, this.#dbos.workflowID ?? "");
   }
 }
 

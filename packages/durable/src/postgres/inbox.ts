@@ -73,17 +73,17 @@ export async function readInbox(db: Session, session: string): Promise<Inbox> {
   const rows = await db.all<
     { wakes: number; now: number } & { [Name in keyof InboxRecord]: InboxRecord[Name] | null }
   >(
-    `select s.wakes, ${NOW} as now, i.id, i.run, i.kind, i.data, i.key, i.due from gyre_session s
+    `select s.wakes, ${NOW} as now, i.id, i.run, i.kind, i.data, i.due from gyre_session s
       left join gyre_inbox i on i.session = s.id and i.taken is null
       where s.id = $1 order by i.id`,
     session,
   );
   return {
     wakes: rows[0]?.wakes ?? 0,
-    items: rows.flatMap(({ now, id, run, kind, data, key, due }) =>
-      id === null || run === null || kind === null || data === null || key === null
+    items: rows.flatMap(({ now, id, run, kind, data, due }) =>
+      id === null || run === null || kind === null || data === null
         ? []
-        : [toItem({ id, run, kind, data, key, due }, now)],
+        : [toItem({ id, run, kind, data, due }, now)],
     ),
   };
 }

@@ -4,6 +4,7 @@ import type * as Restate from "@restatedev/restate-sdk";
 import { errorMessage } from "@gyre/ai";
 import type { Activate } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
+import { EngineMembers } from "../engines/members.ts";
 
 export const ACTIVATE = "activate";
 
@@ -33,17 +34,19 @@ export interface Member {
   readonly concurrency: number;
 }
 
+/** `version` and `load`: for tests. */
 export async function loadRestate(
   version: string = process.versions.node,
+  load: () => Promise<typeof Restate> = () => import("@restatedev/restate-sdk"),
 ): Promise<typeof Restate> {
   if (Number.parseInt(version, 10) < OLDEST_NODE) {
     throw new DurableError(
       "no_driver",
-      `The engine Restate needs Node ${OLDEST_NODE} or newer, and this is ${version}: run the worker with a newer Node, or take another engine.`,
+      `The engine Restate needs Node ${OLDEST_NODE} or newer, and this is ${version}: run the worker with a newer Node, or use another engine.`,
     );
   }
   try {
-    return await import("@restatedev/restate-sdk");
+    return await load();
   } catch (error) {
     throw new DurableError(
       "no_driver",
@@ -55,7 +58,7 @@ export async function loadRestate(
 
 /** The server that Restate calls, and the workers behind it. */
 export class RestateEndpoint {
-  readonly #members = new Set<Member>();
+  readonly #members = new EngineMembers<Member>();
   readonly #waiting: (() => void)[] = [];
   #active = 0;
   #most = 0;
@@ -77,7 +80,7 @@ export class RestateEndpoint {
       this.#members.add(member);
       this.#most = Math.max(this.#most, member.concurrency);
       const endpoint = restate.endpoint().setLogger(() => {});
-      for (const name of new Set([...this.#members].flatMap(({ services }) => services))) {
+      for (const name of new Set(this.#members.list().flatMap(({ services }) => services))) {
         const activate = (context: Restate.Context, session: string): Promise<void> =>
           this.#activate(name, session, context.request().id);
         const handlers = { [ACTIVATE]: activate };
@@ -103,11 +106,7 @@ export class RestateEndpoint {
   async #activate(service: string, session: string, id: string): Promise<void> {
     await this.#enter();
     try {
-      const members = [...this.#members].filter(({ services }) => services.includes(service));
-      const work = members.map(({ activate }) => activate(session, id));
-      const outcomes = await Promise.allSettled(work);
-      if (outcomes.some(({ status }) => status === "fulfilled")) return;
-      throw new DurableError("closed", "The worker stops: Restate calls another one.");
+      await this.#members.activate(({ services }) => services.includes(service), session, id);
     } finally {
       this.#leave();
     }

@@ -1,13 +1,14 @@
+import { setTimeout as later } from "node:timers/promises";
 import { errorMessage } from "@gyre/ai";
-import {
-  type Activate,
-  type Engine,
-  type EngineWork,
-  type EngineWorkOptions,
-  nameQueue,
-  type WakeOptions,
+import type {
+  Activate,
+  Engine,
+  EngineWork,
+  EngineWorkOptions,
+  WakeOptions,
 } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
+import { nameQueue } from "../engines/members.ts";
 import { ACTIVATE, RestateEndpoint } from "./endpoint.ts";
 
 export interface RestateEngineOptions {
@@ -30,6 +31,8 @@ export interface RestateEngineOptions {
 
 const DEFAULT_PORT = 9_080;
 const TIMEOUT_MS = 10_000;
+const REGISTER_TRIES = 25;
+const REGISTER_PAUSE_MS = 200;
 const NAME = /^[A-Za-z][\w.-]*$/;
 
 /**
@@ -102,7 +105,27 @@ class RestateEngine implements Engine {
     const url = new URL("deployments", withSlash(this.#admin));
     const body = JSON.stringify({ uri, use_http_11: true, force: true });
     const headers = { "content-type": "application/json" };
-    await expectOk(await request(url, { headers, body }, "admin"), url, "admin");
+    // Restate asks a worker behind the address, which may be another one, and about to stop.
+    for (let left = REGISTER_TRIES; ; left--) {
+      const response = await request(url, { headers, body }, "admin");
+      if (response.status < 500) return expectOk(response, url, "admin");
+      if (await this.#isRegistered(this.#admin, uri)) return;
+      if (left <= 1) return expectOk(response, url, "admin");
+      await response.body?.cancel();
+      await later(REGISTER_PAUSE_MS);
+    }
+  }
+
+  /** Whether Restate knows the address already, of another worker behind it. */
+  async #isRegistered(admin: string, uri: string): Promise<boolean> {
+    const response = await fetch(new URL("deployments", withSlash(admin)));
+    const listed: { deployments?: { uri?: string; services?: { name: string }[] }[] } = response.ok
+      ? JSON.parse(await response.text())
+      : {};
+    const { service } = this.#options;
+    return (listed.deployments ?? []).some(
+      (one) => one.uri === new URL(uri).href && one.services?.some(({ name }) => name === service),
+    );
   }
 }
 

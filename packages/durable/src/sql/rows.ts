@@ -143,12 +143,11 @@ export interface InboxRecord {
   run: string;
   kind: ItemKind;
   data: string;
-  key: string;
   due: number | null;
 }
 
-export function toItem({ id, run, kind, data, key, due }: InboxRecord, now: number): InboxItem {
-  return { id, run, kind, data, key, dueInMs: due === null ? 0 : due - now };
+export function toItem({ id, run, kind, data, due }: InboxRecord, now: number): InboxItem {
+  return { id, run, kind, data, dueInMs: due === null ? 0 : due - now };
 }
 
 export interface RunRecord {

@@ -99,6 +99,8 @@ const MAX_SKEW_MS = 7_200_000;
 /** The database is away for this long at least. */
 const MIN_AWAY_MS = 50;
 const MAX_AWAY_MS = 1_500;
+/** The answers to its first commits may be lost. */
+const START_TRIES = 10;
 
 /** Runs many runs over workers that fail, and holds each of them to the promises. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -340,7 +342,18 @@ class Cluster {
     void pending.finally(() => this.#pending.delete(pending));
   }
 
-  #startProcess({ proxy, skewMs, engine }: Omit<Member, "process">): Promise<WorkerProcess> {
+  /** A worker that comes to no start is started again, as a supervisor does. */
+  async #startProcess(member: Omit<Member, "process">): Promise<WorkerProcess> {
+    for (let left = START_TRIES; ; left--) {
+      try {
+        return await this.#tryStart(member);
+      } catch (error) {
+        if (left <= 1) throw error;
+      }
+    }
+  }
+
+  #tryStart({ proxy, skewMs, engine }: Omit<Member, "process">): Promise<WorkerProcess> {
     const { url, seed, workerModule, atOnce: concurrency = DEFAULT_AT_ONCE } = this.#options;
     const leaseMs = this.#leaseMs;
     const { stallMs = STALL_LEASES * leaseMs } = this.#options;

@@ -60,6 +60,7 @@ class Balancer {
   readonly #server: Server;
   readonly #ports: number[] = [];
   readonly #sockets = new Set<Socket>();
+  #next = 0;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -68,7 +69,12 @@ class Balancer {
   static async start(): Promise<Balancer> {
     const server = createServer();
     const balancer = new Balancer(server);
-    server.on("connection", (client) => balancer.#join(client, balancer.#ports.length));
+    server.on("connection", (client) => {
+      const { length } = balancer.#ports;
+      const first = balancer.#next++;
+      const order = balancer.#ports.map((_, index, ports) => ports[(first + index) % length] ?? 0);
+      balancer.#join(client, order);
+    });
     await listen(server);
     return balancer;
   }
@@ -86,16 +92,15 @@ class Balancer {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #join(client: Socket, tries: number): void {
-    const port = this.#ports.shift();
-    if (port === undefined || tries < 1) {
+  /** Joins it with the first of these ports that takes it. */
+  #join(client: Socket, [port, ...others]: readonly number[]): void {
+    if (port === undefined) {
       client.destroy();
       return;
     }
-    this.#ports.push(port);
     const upstream = connect(port, "127.0.0.1");
     this.#sockets.add(client).add(upstream);
-    const next = (): void => this.#join(client, tries - 1);
+    const next = (): void => this.#join(client, others);
     upstream.once("error", next);
     upstream.once("connect", () => {
       upstream.off("error", next);

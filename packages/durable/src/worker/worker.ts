@@ -96,6 +96,7 @@ export class Worker {
   /** Ends the waiting where the worker stops and what it works on does not. */
   readonly #releases = new Set<() => void>();
   #engineWork: EngineWork | undefined;
+  #registering: Promise<void> | undefined;
   /** Versions of runs that an agent does not accept, by the agent's name. */
   readonly #refused = new Map<string, Set<string>>();
   readonly #observer: Observer;
@@ -235,11 +236,11 @@ export class Worker {
       throw new DurableError("closed", "The worker stops: another one goes on.");
     }
     if (this.#countFree() < 1) return;
-    const only = { session, activation };
-    let { claims, isAlive } = await this.#store.claim({ ...this.#wish(1), only });
+    const wish = { ...this.#wish(1), only: { session, activation } };
+    let { claims, isAlive } = await this.#store.claim(wish);
     if (!isAlive) {
-      await this.#beBornAgain();
-      ({ claims, isAlive } = await this.#store.claim({ ...this.#wish(1), only }));
+      await this.#beBornAgain(wish.worker);
+      ({ claims, isAlive } = await this.#store.claim({ ...wish, worker: this.#id }));
     }
     for (const claim of claims) await this.#activate(claim);
   }
@@ -317,13 +318,16 @@ export class Worker {
   }
 
   /** The store has taken it for dead: its sessions are others'. */
-  async #beBornAgain(): Promise<void> {
+  async #beBornAgain(dead: string = this.#id): Promise<void> {
     if (this.#state === "stopped") return;
+    // Activations notice it one by one.
+    if (dead !== this.#id) return this.#registering;
     for (const activation of this.#activations.values()) activation.lose();
     this.#id = randomUUID();
     this.#keeper?.rename(this.#id);
     this.#steadySince = Infinity;
-    await this.#register();
+    this.#registering = this.#register();
+    await this.#registering;
     this.#claimSoon();
   }
 

@@ -1,15 +1,8 @@
-import type { Decision, QueuedMessage, QueueName } from "@gyre/agent";
+import type { Decision, QueueName } from "@gyre/agent";
 import type { ImageContent, UserMessage } from "@gyre/ai";
-import {
-  decodeMessage,
-  DurableError,
-  encodeMessages,
-  type ItemKind,
-  type Runs,
-} from "@gyre/durable";
+import { DurableError, encodeMessages, type ItemKind, type Runs } from "@gyre/durable";
 import { invalidRequest, type Payload, ProtocolError } from "@gyre/protocol";
 import type { SessionChanges, SessionInbox, SessionPrompt } from "../sessions/session-host.ts";
-import type { QueueEdit } from "../sessions/session-payloads.ts";
 import { busyError, refuseOnError } from "./refusal.ts";
 import type { SessionMirror, Settings } from "./session-mirror.ts";
 
@@ -67,10 +60,8 @@ export class DurableInbox implements SessionInbox {
     return refuseOnError(() => this.#update(changes));
   }
 
-  /** What waits in a queue can be seen, and not be changed: the worker that has it may be about to deliver it. */
-  async editQueue({ op, queue }: QueueEdit): Promise<Payload> {
-    if (op !== "list") throw notImplemented(`queue_edit" with "${op}`);
-    return refuseOnError(async () => ({ isDone: true, queued: await this.#listQueue(queue) }));
+  async editQueue(): Promise<Payload> {
+    throw notImplemented("queue_edit");
   }
 
   async replaceMessages(): Promise<Payload> {
@@ -181,16 +172,6 @@ export class DurableInbox implements SessionInbox {
     return { ...settings };
   }
 
-  async #listQueue(queue: QueueName): Promise<QueuedMessage[]> {
-    const { runs, id } = this.#options;
-    const { items } = await runs.store.readInbox(id);
-    return items.flatMap(({ kind, key, data }): QueuedMessage[] => {
-      if (kind !== queue) return [];
-      const messages: string[] = JSON.parse(data);
-      return messages.map((each) => ({ id: fromKey(key), message: decodeMessage(each) }));
-    });
-  }
-
   /** Whether a request was done before, here or on another server. */
   async #isKnown(key: string): Promise<boolean> {
     const { runId } = this.view;
@@ -227,15 +208,9 @@ function toInput(text: string, images: readonly ImageContent[] = []): UserInput 
   return { role: "user", content: images.length === 0 ? text : content };
 }
 
-const OF_REQUEST = "request:";
-
 /** Keys of requests are apart from those of other senders. */
 function toKey(key: string): string {
-  return `${OF_REQUEST}${key}`;
-}
-
-function fromKey(key: string): string {
-  return key.startsWith(OF_REQUEST) ? key.slice(OF_REQUEST.length) : key;
+  return `request:${key}`;
 }
 
 function notImplemented(type: string): ProtocolError {

@@ -1,0 +1,177 @@
+import { callAll } from "@gyre/ai/testing";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import type { Activate, Engine, WakeOptions } from "../contract/engine.ts";
+import { DurableError } from "../contract/errors.ts";
+import { openRuns } from "../runs/open.ts";
+import { sleepTool } from "../tools/sleep.ts";
+import { effectTool, scriptedAgent, temporaryUrls } from "../worker/harness.ts";
+import { Worker } from "../worker/worker.ts";
+import { EngineMembers, nameQueue } from "./members.ts";
+
+const newUrl = temporaryUrls("engines", afterAll);
+
+/** An engine whose calls a test makes itself. */
+function manualEngine(): Engine & {
+  readonly wakes: { session: string; options: WakeOptions }[];
+  readonly workers: Activate[];
+} {
+  const wakes: { session: string; options: WakeOptions }[] = [];
+  const workers: Activate[] = [];
+  return {
+    ...{ name: "manual", wakes, workers },
+    wake: async (session, options) => {
+      wakes.push({ session, options });
+    },
+    work: async (activate) => {
+      workers.push(activate);
+      return { stop: async () => {} };
+    },
+  };
+}
+
+function takeWorker(workers: readonly Activate[], index = 0): Activate {
+  const found = workers[index];
+  if (!found) throw new Error("There is no such worker.");
+  return found;
+}
+
+describe("an engine", () => {
+  it("is asked to wake what is ready, and decides when it is worked on", async () => {
+    const engine = manualEngine();
+    const runs = await openRuns(newUrl(), { engine });
+    const worker = new Worker(runs, { agents: [scriptedAgent(["Done."])] });
+    await worker.start();
+    const options = { agent: "office", id: "r", tenant: "t", pool: "", priority: 3 };
+    const run = await runs.start("Go.", options);
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(1));
+    expect(engine.wakes).toEqual([
+      { session: "r", options: { tenant: "t", pool: "", priority: 3 } },
+    ]);
+    expect((await run.info()).status).toBe("ready");
+    await takeWorker(engine.workers)("r", "one");
+    expect((await run.result()).text).toBe("Done.");
+    // Called too often, it has nothing to do.
+    await takeWorker(engine.workers)("r", "two");
+    expect(worker.stats).toMatchObject({ claims: 1, ended: 1 });
+    await worker.stop();
+    await runs.close();
+  });
+
+  it("has the time of a run that waits for one", async () => {
+    const engine = manualEngine();
+    const runs = await openRuns(newUrl(), { engine });
+    const sleep = callAll([["sleep", { seconds: 60 }]]);
+    const agent = scriptedAgent([sleep, "Done."], { tools: [sleepTool()] });
+    const worker = new Worker(runs, { agents: [agent] });
+    await worker.start();
+    await runs.start("Go.", { agent: "office", id: "r" });
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(1));
+    await takeWorker(engine.workers)("r", "one");
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(2));
+    const { inMs = 0 } = engine.wakes[1]?.options ?? {};
+    expect(inMs).toBeGreaterThan(50_000);
+    expect(inMs).toBeLessThan(61_000);
+    await worker.stop();
+    await runs.close();
+  });
+
+  it("D17 whose wake is lost is asked again, by all workers under one key", async () => {
+    const engine = manualEngine();
+    const url = newUrl();
+    // A program without the engine starts it.
+    const others = await openRuns(url);
+    await others.start("Go.", { agent: "office", id: "r" });
+    const runs = await openRuns(url, { engine });
+    const workers = [1, 2].map(() => new Worker(runs, { agents: [scriptedAgent(["Done."])] }));
+    for (const worker of workers) await worker.start();
+    await vi.waitFor(() => expect(engine.wakes.length).toBeGreaterThan(1), { timeout: 10_000 });
+    const keys = engine.wakes.map(({ options }) => options.key);
+    expect(keys[0]).toMatch(/^r:\d+:\d+$/);
+    expect(new Set(keys).size).toBeLessThan(keys.length);
+    for (const worker of workers) await worker.stop();
+    await runs.close();
+    await others.close();
+  });
+
+  it("D13 that calls another worker for the same activation has it continue at once; the first one writes nothing more", async () => {
+    const engine = manualEngine();
+    const url = newUrl();
+    const runs = await openRuns(url, { engine });
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const pay = effectTool("pay", () => held.then(() => "paid"));
+    const answers = [callAll([["pay", { to: "a" }]]), "Done."];
+    const agents = [scriptedAgent(answers, { tools: [pay] })];
+    const first = new Worker(runs, { agents });
+    const second = new Worker(runs, { agents });
+    for (const worker of [first, second]) await worker.start();
+    const run = await runs.start("Pay.", { agent: "office", id: "r" });
+    const lost = takeWorker(engine.workers)("r", "one");
+    await vi.waitFor(() => expect(first.stats.live).toBe(1));
+    // Another activation does not take it from a worker that lives.
+    await takeWorker(engine.workers, 1)("r", "two");
+    expect(second.stats.claims).toBe(0);
+    await takeWorker(engine.workers, 1)("r", "one");
+    expect((await run.result()).text).toBe("Done.");
+    release();
+    await lost;
+    expect(first.stats.lost).toBe(1);
+    const results = (await run.messages()).filter(({ role }) => role === "toolResult");
+    expect(results).toMatchObject([{ outcome: "interrupted" }]);
+    for (const worker of [first, second]) await worker.stop();
+    await runs.close();
+  });
+
+  it("that calls a worker again for what it works on has it wait for that", async () => {
+    const engine = manualEngine();
+    const runs = await openRuns(newUrl(), { engine });
+    const worker = new Worker(runs, { agents: [scriptedAgent(["Done."])] });
+    await worker.start();
+    await runs.start("Go.", { agent: "office", id: "r" });
+    const activate = takeWorker(engine.workers);
+    await Promise.all([activate("r", "one"), activate("r", "one")]);
+    expect(worker.stats).toMatchObject({ claims: 1, ended: 1 });
+    await worker.stop();
+    await expect(activate("r", "three")).rejects.toMatchObject({ code: "closed" });
+    await runs.close();
+  });
+
+  it("that cannot be reached is reported, and nothing that was stored is lost", async () => {
+    const onError = vi.fn<(error: unknown, where: string) => void>();
+    const error = new DurableError("unavailable", "away");
+    const engine: Engine = { ...manualEngine(), wake: () => Promise.reject(error) };
+    const runs = await openRuns(newUrl(), { engine, onError });
+    const run = await runs.start("Go.", { agent: "office", id: "r" });
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledWith(error, "wake by manual"));
+    expect((await run.info()).status).toBe("ready");
+    await runs.close();
+  });
+});
+
+describe("workers of one process", () => {
+  it("have names of their own for an activation, so that none takes the session from another", async () => {
+    const calls: string[] = [];
+    const member = (name: string): { activate: Activate } => ({
+      activate: async (session, activation) => {
+        calls.push(`${name} ${session} ${activation}`);
+      },
+    });
+    const members = new EngineMembers<{ activate: Activate }>();
+    const [a, b, c] = [member("a"), member("b"), member("c")];
+    members.add(a);
+    members.add(b);
+    await members.activate(() => true, "s", "x");
+    members.delete(a);
+    members.add(c);
+    await members.activate(() => true, "s", "y");
+    expect(calls).toEqual(["a s x-0", "b s x-1", "c s y-0", "b s y-1"]);
+    const none = members.activate(() => false, "s", "z");
+    await expect(none).rejects.toMatchObject({ code: "closed" });
+  });
+
+  it("have a queue for each pool, of characters that engines take", () => {
+    expect(nameQueue("gyre", "")).toBe("gyre");
+    expect(nameQueue("gyre", "gpu_1")).toBe("gyre-gpu_1");
+    expect(nameQueue("gyre", "host:/a.b")).toBe("gyre-host.3a..2f.a.2e.b");
+  });
+});
