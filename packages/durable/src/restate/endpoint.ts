@@ -11,6 +11,8 @@ export const ACTIVATE = "activate";
 /** On earlier ones the SDK of Restate gets no request to its end. */
 const OLDEST_NODE = 22;
 const SECOND_MS = 1_000;
+/** So long do the last answers take to be sent. */
+const LAST_ANSWERS_MS = 200;
 const DAY_MS = 24 * 60 * 60 * SECOND_MS;
 
 /** An activation lasts as long as it lasts. What Restate forgets, the workers find. */
@@ -62,6 +64,7 @@ export class RestateEndpoint {
   readonly #waiting: (() => void)[] = [];
   #active = 0;
   #most = 0;
+  #onIdle: () => void = () => {};
   #server: Server | undefined;
   #handle: RequestListener = (_, response) => response.writeHead(503).end();
   /** Members come and go one after the other. */
@@ -98,8 +101,12 @@ export class RestateEndpoint {
       this.#server = undefined;
       const closed = once(server, "close");
       server.close();
+      if (this.#active > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
       server.closeIdleConnections();
+      // Restate keeps connections that it has sent nothing on: they are not idle for Node.
+      const timer = setTimeout(() => server.closeAllConnections(), LAST_ANSWERS_MS);
       await closed;
+      clearTimeout(timer);
     });
   }
 
@@ -122,7 +129,7 @@ export class RestateEndpoint {
   #leave(): void {
     const next = this.#waiting.shift();
     if (next) next();
-    else this.#active--;
+    else if (--this.#active === 0) this.#onIdle();
   }
 
   async #listen({ port, host }: { port: number; host?: string }): Promise<Server> {
