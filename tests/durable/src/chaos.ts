@@ -1,5 +1,5 @@
 import { type ChaosReport, type Failure, runChaos } from "@gyre/durable/testing";
-import { type BackendName, openBackend } from "./backend.ts";
+import { type BackendName, openBackend } from "./common/backend.ts";
 
 export interface ChaosCommand {
   readonly backend: BackendName;

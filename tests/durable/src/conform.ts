@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type BackendName, openBackend } from "./backend.ts";
-import { ROOT } from "./engines.ts";
+import { type BackendName, openBackend } from "./common/backend.ts";
+import { ROOT } from "./common/engines.ts";
 
 /** The names that the tests of the promises give to their stores. */
 const SUITES = ["everywhere", "parking", "promises", "attacks", "backends", "sessions"] as const;

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EngineSite, FailoverPair } from "@gyre/durable/testing";
-import { type BackendName, openBackend, openBackendRuns } from "./backend.ts";
-import { printFigure, takeMedian } from "./figures.ts";
+import { type BackendName, openBackend, openBackendRuns } from "./common/backend.ts";
+import { printFigure, takeMedian } from "./common/figures.ts";
 
 const MOST_MS: Readonly<Record<BackendName, number>> = {
   ...{ sqlite: 500, postgres: 3_000, dbos: 3_000, restate: 3_000 },

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Claim } from "@gyre/durable";
 import { type ChaosOptions, runChaos } from "@gyre/durable/testing";
-import { openBackend, type StoreName } from "./backend.ts";
+import { openBackend, type StoreName } from "./common/backend.ts";
 
 /** A guard that is taken out of the built worker. */
 interface Fault {

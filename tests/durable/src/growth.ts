@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { openStore, type Store } from "@gyre/durable";
-import { type Backend, openBackend, type StoreName } from "./backend.ts";
-import { printFigure, takeMedian, takeMs } from "./figures.ts";
+import { type Backend, openBackend, type StoreName } from "./common/backend.ts";
+import { printFigure, takeMedian, takeMs } from "./common/figures.ts";
 import { resume } from "./resume.ts";
 
 const ROUNDS = 200;

@@ -1,8 +1,8 @@
 import { setTimeout as later } from "node:timers/promises";
 import { type Runs, Worker } from "@gyre/durable";
-import { createAgents } from "./agents.ts";
-import { type Backend, type BackendName, openBackend, openBackendRuns } from "./backend.ts";
-import { printFigure } from "./figures.ts";
+import { createAgents } from "./common/agents.ts";
+import { type Backend, type BackendName, openBackend, openBackendRuns } from "./common/backend.ts";
+import { printFigure } from "./common/figures.ts";
 
 const LOOK_MS = 10_000;
 const SETTLE_MS = 2_000;

@@ -3,11 +3,17 @@ import { spawnSync } from "node:child_process";
 import { argv, exit } from "node:process";
 import { parseArgs } from "node:util";
 import { DATABASE_FAILURES, type Failure, FILE_FAILURES } from "@gyre/durable/testing";
-import { type BackendName, ENGINES, type StoreName, STORES, openBackend } from "./backend.ts";
+import {
+  type BackendName,
+  ENGINES,
+  type StoreName,
+  STORES,
+  openBackend,
+} from "./common/backend.ts";
 import { bus } from "./bus/bus.ts";
 import { chaos } from "./chaos.ts";
 import { conform } from "./conform.ts";
-import { findNode } from "./engines.ts";
+import { findNode } from "./common/engines.ts";
 import { failover, measureFailover } from "./failover.ts";
 import { faults } from "./faults.ts";
 import { growth } from "./growth.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as later } from "node:timers/promises";
 import { runChaos } from "@gyre/durable/testing";
 import { Client } from "pg";
-import { openBackend } from "./backend.ts";
-import { printFigure, takeMedian } from "./figures.ts";
+import { openBackend } from "./common/backend.ts";
+import { printFigure, takeMedian } from "./common/figures.ts";
 
 const RUNS = 150;
 const AWAY_MS = 5_000;

@@ -9,8 +9,8 @@ import {
   Worker,
 } from "@gyre/durable";
 import { setTimeout as later } from "node:timers/promises";
-import { type Backend } from "./backend.ts";
-import { printFigure, takeMedian } from "./figures.ts";
+import { type Backend } from "./common/backend.ts";
+import { printFigure, takeMedian } from "./common/figures.ts";
 
 const SIZES = [500, 1_000, 2_000, 4_000] as const;
 /** An answer, a result, and its message. */

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { setTimeout as later } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Run, Runs } from "@gyre/durable";
-import { type BackendName, openBackend, openBackendRuns } from "./backend.ts";
-import { printFigure, takeMedian } from "./figures.ts";
+import { type BackendName, openBackend, openBackendRuns } from "./common/backend.ts";
+import { printFigure, takeMedian } from "./common/figures.ts";
 
 const ROUNDS = 50;
 /** An engine has its own way to a worker. */

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Agent } from "@gyre/agent";
 import { type Runs, Worker } from "@gyre/durable";
 import { createJournal, createSession } from "@gyre/sessions";
-import { createAgents, createPayer } from "./agents.ts";
-import { type BackendName, openBackend, openBackendRuns } from "./backend.ts";
-import { printFigure, takeMedian, takeMs } from "./figures.ts";
+import { createAgents, createPayer } from "./common/agents.ts";
+import { type BackendName, openBackend, openBackendRuns } from "./common/backend.ts";
+import { printFigure, takeMedian, takeMs } from "./common/figures.ts";
 
 const ROUNDS = 100;
 const WARM_UP = 20;

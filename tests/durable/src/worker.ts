@@ -2,7 +2,7 @@
 import { argv } from "node:process";
 import { openRuns, Worker } from "@gyre/durable";
 import { type EngineSpec, openEngine } from "@gyre/durable/testing";
-import { createAgents } from "./agents.ts";
+import { createAgents } from "./common/agents.ts";
 
 const spec: EngineSpec | null = JSON.parse(argv[3] ?? "null");
 const runs = await openRuns(argv[2] ?? "", spec ? { engine: await openEngine(spec) } : {});

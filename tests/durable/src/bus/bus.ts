@@ -1,4 +1,4 @@
-import type { StoreName } from "../backend.ts";
+import type { StoreName } from "../common/backend.ts";
 import { follow } from "./follow.ts";
 import { load } from "./load.ts";
 

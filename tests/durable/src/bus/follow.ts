@@ -4,7 +4,7 @@ import { setTimeout as later } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { openRuns, type Run } from "@gyre/durable";
 import { DatabaseProxy, Random } from "@gyre/durable/testing";
-import { type Backend, type StoreName, openBackend } from "../backend.ts";
+import { type Backend, type StoreName, openBackend } from "../common/backend.ts";
 import { startChild } from "./load.ts";
 import { Rebuilder } from "./rebuilder.ts";
 

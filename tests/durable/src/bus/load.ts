@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { setTimeout as later } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openRuns, type Run } from "@gyre/durable";
-import { type StoreName, openBackend } from "../backend.ts";
-import { printFigure, takeMedian } from "../figures.ts";
+import { type StoreName, openBackend } from "../common/backend.ts";
+import { printFigure, takeMedian } from "../common/figures.ts";
 import { now } from "./agents.ts";
 
 const RUNS = 200;

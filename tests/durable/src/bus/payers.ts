@@ -1,7 +1,7 @@
 // Starts runs one after the other, some at once, and reports how many have ended: `payers.js URL`.
 import { argv } from "node:process";
 import { openRuns, Worker } from "@gyre/durable";
-import { createAgents } from "../agents.ts";
+import { createAgents } from "../common/agents.ts";
 
 const AT_ONCE = 4;
 

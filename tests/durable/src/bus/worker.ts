@@ -1,7 +1,7 @@
 // A worker in a process of its own: `worker.js URL SEED`.
 import { argv } from "node:process";
 import { openRuns, Worker } from "@gyre/durable";
-import { createAgents } from "../agents.ts";
+import { createAgents } from "../common/agents.ts";
 import { createClockAgent, createRandomAgent } from "./agents.ts";
 
 const CONCURRENCY = 300;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pickSeed } from "../../../support/cases.ts";
-import { openBackend } from "../backend.ts";
+import { openBackend } from "../common/backend.ts";
 import { serve } from "./serve.ts";
 
 // A small slice of `npm run durable -- serve`.

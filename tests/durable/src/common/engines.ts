@@ -12,7 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const ROOT: string = fileURLToPath(new URL("../../../../../", import.meta.url));
+export const ROOT: string = fileURLToPath(new URL("../../../../../../", import.meta.url));
 const FOLDER = join(ROOT, "tests/durable/engines");
 const DURABLE = join(ROOT, "packages/durable/node_modules");
 const OLDEST_NODE = 22;

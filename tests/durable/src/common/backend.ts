@@ -7,8 +7,8 @@ import {
   type PostgresOptions,
   type PostgresServer,
   startPostgres,
-} from "../../support/postgres.ts";
-import { startRestate } from "../../support/restate.ts";
+} from "../../../support/postgres.ts";
+import { startRestate } from "../../../support/restate.ts";
 import { findRestate, installEngines } from "./engines.ts";
 
 export const STORES = ["sqlite", "postgres"] as const;
