@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../docs/snippets.ts";
@@ -118,4 +118,15 @@ it("no package has entry points that are for our own programs alone", () =>
     if (one) stagePackage(root, one, folder);
     const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     expect(Object.keys(exports)).toEqual([".", "./package.json"]);
+  }));
+
+it("the coding agent knows its version where it is installed", () =>
+  inTemporaryFolder(async (folder) => {
+    const one = listPackages(root).find(({ room }) => room === "coding");
+    if (!one) throw new Error("There is no package coding.");
+    stagePackage(root, one, folder);
+    // It is not among what is packed, and what it extends is not there.
+    rmSync(join(folder, "tsconfig.json"));
+    const { version } = await import(join(folder, "src/core/version.ts"));
+    expect(version()).toBe(one.manifest.version);
   }));
