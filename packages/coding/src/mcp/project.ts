@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type McpServerConfig, type McpServerEntry, readMcpServers } from "@gyre/tools/mcp";
+import { isAddress, type McpServerConfig, type McpServerEntry, readMcpServers } from "@gyre/tools/mcp";
 import {
   findProjectFile,
   MCP_FILE,
@@ -83,7 +83,7 @@ export function projectEntries(
   folder: string,
 ): McpServerEntry[] {
   return Object.entries(servers).map(([name, config]) => {
-    if (config.type === "http") return { name, config, scope: folder };
+    if (isAddress(config)) return { name, config, scope: folder };
     const { cwd = "." } = config;
     const describeChange = watchFiles({ mcp: { [name]: config } }, folder);
     const isVariable = cwd.startsWith("${") || cwd.startsWith("/");

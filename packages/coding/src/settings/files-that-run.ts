@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readMcpServers } from "@gyre/tools/mcp";
+import { isAddress, readMcpServers } from "@gyre/tools/mcp";
 import { findCommandFiles, type ProjectCommand } from "../core/command-files.ts";
 import { parseHooks } from "./hooks.ts";
 import {
@@ -130,7 +130,7 @@ function listCommands({ hooks, mcp }: Settings): ProjectCommand[] {
   return [
     ...(hooks ? parseHooks(hooks).hooks.map(({ command }) => ({ command })) : []),
     ...servers.flatMap((server) => {
-      if (server.type === "http") return [];
+      if (isAddress(server)) return [];
       const { command, args = [], cwd, env = {} } = server;
       // Variables may name files too: NODE_OPTIONS does.
       const words = [command, ...args, ...Object.values(env)];

@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { expandConfig, expandVariables, isWanted, readMcpServers, variablesIn } from "./config.ts";
+import {
+  expandConfig,
+  expandVariables,
+  isAddress,
+  isWanted,
+  type McpServerConfig,
+  readMcpServers,
+  variablesIn,
+} from "./config.ts";
+import { type McpOptions, openMcp } from "./hub.ts";
 import { MAX_TOOL_NAME_CHARS, serverAliases, toolNames } from "./names.ts";
 import { ranked } from "./search.ts";
 
@@ -39,6 +48,38 @@ describe("servers in a file", () => {
     const { servers, problems } = readMcpServers({ one: server, good: { command: "x" } });
     expect(Object.keys(servers)).toEqual(["good"]);
     expect(problems.join()).toContain(problem);
+  });
+
+  it.each([
+    ["an object", { docs: { url: "https://a.org" } }, "of openMcp are a list of entries"],
+    ["nothing", undefined, 'write servers: [{ name: "docs", scope: "user", config: {'],
+    ["no name", [{ config: { command: "x" } }], "has a name, a scope and a config"],
+    [
+      "flat",
+      [{ name: "docs", command: "x" }],
+      'server "docs" is reached by belongs into its `config`',
+    ],
+    [
+      "of a type that is not supported",
+      [{ name: "docs", scope: "user", config: { type: "sse", url: "https://a.org" } }],
+      'The MCP server "docs" has the type "sse", which is not supported: use "http" (streamable HTTP).',
+    ],
+    ["empty", [{ name: "docs", scope: "user", config: {} }], '"docs" needs a command or a url.'],
+  ])(
+    "of a program that are %s are an error that says what to write",
+    async (_what, given, words) => {
+      const options: object = { servers: given, cwd: "/" };
+      const opening = openMcp(options as McpOptions);
+      await expect(opening).rejects.toMatchObject({ code: "bad_mcp_config" });
+      await expect(opening).rejects.toThrow(words);
+    },
+  );
+
+  it("of a program are at an address with a url alone", () => {
+    const docs: McpServerConfig = { url: "https://${HOST}/mcp" };
+    expect(isAddress(docs)).toBe(true);
+    expect(isAddress({ command: "x" })).toBe(false);
+    expect(expandConfig(docs, { HOST: "a.org" })).toEqual({ url: "https://a.org/mcp" });
   });
 
   it("may have the name of something that every object has", () => {

@@ -24,7 +24,7 @@ export interface McpProgram extends ServerSettings {
 
 /** A server at an address, reached by streamable HTTP. */
 export interface McpAddress extends ServerSettings {
-  type: "http";
+  type?: "http";
   url: string;
   headers?: Readonly<Record<string, string>>;
 }
@@ -84,9 +84,34 @@ export function readMcpServers(value: unknown): McpServersRead {
   return read;
 }
 
+/** Throws `McpConfigError` on what a compiler would find in the servers of `openMcp`. */
+export function checkEntries(servers: unknown): void {
+  const form = `write servers: [{ name: "docs", scope: "user", config: { url: "https://…" } }].`;
+  if (!Array.isArray(servers)) {
+    throw new McpConfigError(`The \`servers\` of openMcp are a list of entries: ${form}`);
+  }
+  for (const entry of servers as readonly unknown[]) {
+    if (!isFields(entry) || typeof entry["name"] !== "string") {
+      throw new McpConfigError(`An MCP server has a name, a scope and a config: ${form}`);
+    }
+    const { name, config } = entry;
+    if (!isFields(config)) {
+      throw new McpConfigError(
+        `What the MCP server "${name}" is reached by belongs into its \`config\`: ${form}`,
+      );
+    }
+    const problem = problemWithConfig(config);
+    if (problem !== undefined) throw new McpConfigError(`The MCP server "${name}" ${problem}.`);
+  }
+}
+
 /** The end of a sentence that begins with the name. */
 function problemWith(name: string, given: unknown): string | undefined {
   if (!/[a-z0-9]/i.test(name)) return "is no name: it needs a letter or a digit";
+  return problemWithConfig(given);
+}
+
+function problemWithConfig(given: unknown): string | undefined {
   if (!isFields(given)) return "must be an object";
   const { type, command, url, args, env, headers, cwd, disabled, timeout, tools, direct } = given;
   if (type === "sse" || type === "ws") {
@@ -138,7 +163,7 @@ function toServerConfig(given: Fields): McpServerConfig {
 
 /** Whether a server is at an address, and not a program to start. */
 export function isAddress(config: McpServerConfig): config is McpAddress {
-  return config.type === "http";
+  return config.type === "http" || !("command" in config);
 }
 
 /** A configuration that cannot be used as it is. */

@@ -12,7 +12,7 @@ import type { GuardedTool } from "../contract/access.ts";
 import { sanitize } from "../text/sanitize.ts";
 import { counted, textResult } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
-import { isAddress, isWanted, type McpServerEntry } from "./config.ts";
+import { checkEntries, isAddress, isWanted, type McpServerEntry } from "./config.ts";
 import {
   type ListedTool,
   MAX_CALL_MS,
@@ -123,8 +123,12 @@ export interface Mcp {
   close(): Promise<void>;
 }
 
-/** Makes the tools. Nothing is started but servers whose tools are listed at once. */
+/**
+ * Makes the tools. Nothing is started but servers whose tools are listed at once. Rejects with
+ * `McpConfigError` for servers that are not of the form that the types have.
+ */
 export async function openMcp(options: McpOptions): Promise<Mcp> {
+  checkEntries(options?.servers);
   const hub = new McpHub(options);
   await hub.readDirect();
   return hub;

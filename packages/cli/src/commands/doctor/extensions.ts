@@ -78,7 +78,7 @@ async function checkMcp(place: ExtensionPlace): Promise<Check[]> {
 
 /** What is started or reached; not its arguments, which may hold a key. */
 function serverText({ name, config, scope }: McpServerEntry): string {
-  const where = config.type === "http" ? withoutSecrets(config.url) : config.command;
+  const where = "command" in config ? config.command : withoutSecrets(config.url);
   const state = config.disabled ? ", disabled" : "";
   return `${name}: ${where}, of ${scope === "user" ? "your settings" : scope}${state}`;
 }
