@@ -11,6 +11,9 @@ import { listPackages } from "../shared/workspace.mjs";
 /** Ours and all that they bring along. */
 const MAX_INSTALLED = 4;
 
+/** Newer than those that this repository is compiled with. */
+const NEWEST_NODE_TYPES = "26.6.6";
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const consumer = fileURLToPath(new URL("consumer/", import.meta.url));
 
@@ -238,8 +241,38 @@ async function runConsumer(folder, rooms, name) {
 }
 
 /** The coding agent as a library. @param {string} folder */
-const coding = (folder) =>
-  runConsumer(folder, ["ai", "agent", "tools", "sessions", "coding"], "coding.mjs");
+async function coding(folder) {
+  const rooms = ["ai", "agent", "tools", "sessions", "coding"];
+  const { problems, figures = [] } = await runConsumer(folder, rooms, "coding.mjs");
+  return { problems: [...problems, ...(await checkNodeTypes(folder))], figures };
+}
+
+/**
+ * Compiles the declarations of packages for Node with the newest types of Node, all of them checked.
+ *
+ * @param {string} folder where the coding agent is installed
+ */
+async function checkNodeTypes(folder) {
+  const args = ["install", "--no-audit", "--no-fund", `@types/node@${NEWEST_NODE_TYPES}`];
+  await mustRun("npm", args, { cwd: folder });
+  copyFileSync(join(consumer, "node-types.ts"), join(folder, "node-types.ts"));
+  writeJson(join(folder, "tsconfig.json"), {
+    compilerOptions: {
+      target: "es2023",
+      lib: ["es2023", "dom", "dom.iterable"],
+      types: ["node"],
+      module: "nodenext",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      noEmit: true,
+    },
+    files: ["node-types.ts"],
+  });
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const { code, output } = await run(process.execPath, [tsc, "-p", "."], { cwd: folder });
+  return code === 0 ? [] : [output];
+}
 
 /** Durable runs in a file, with the driver that is installed along. @param {string} folder */
 const durable = (folder) =>

@@ -1,8 +1,16 @@
 import { realpathSync } from "node:fs";
-import nodePath, { type PlatformPath } from "node:path";
+import nodePath from "node:path";
 
-/** How a system writes its paths: `node:path`, or its `posix` or `win32`. */
-type PathSystem = Pick<PlatformPath, "delimiter" | "isAbsolute" | "relative" | "sep">;
+/**
+ * How a system writes its paths: `node:path`, or its `posix` or `win32`. The types of Node have
+ * another name for it from version to version.
+ */
+interface PathSystem {
+  readonly delimiter: string;
+  readonly sep: string;
+  isAbsolute(path: string): boolean;
+  relative(from: string, to: string): string;
+}
 
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 const WINDOWS_DEFAULT_PATH = "C:\\Windows\\System32;C:\\Windows";
