@@ -45,6 +45,8 @@ export interface Scanned {
   /** Absent where the first line is not a header, or is damaged. */
   header: SessionHeader | undefined;
   index: EntryIndex;
+  /** Whether an entry has a checksum that is right: only sessions have those. */
+  hasSealed: boolean;
   /** 0: none. */
   leaf: number;
   /** The highest epoch of a writer that was seen. */
@@ -93,8 +95,8 @@ export async function scan(handle: FileHandle): Promise<Scanned> {
   if (heldBytes > MAX_LINE_BYTES) tail = scanner.longTail(offset, size);
   else if (heldBytes > 0) tail = scanner.tail(Buffer.concat(held), offset);
   const { index, leaf } = scanner.finish();
-  const { header, epoch, problems, lines } = scanner;
-  return { header, index, leaf, epoch, problems, lines, size, tail };
+  const { header, hasSealed, epoch, problems, lines } = scanner;
+  return { header, index, hasSealed, leaf, epoch, problems, lines, size, tail };
 }
 
 /** A file in pieces, each valid until the next is asked for, which is being read meanwhile. */
@@ -129,6 +131,7 @@ interface Noted {
 
 class Scanner {
   header: SessionHeader | undefined;
+  hasSealed = false;
   readonly problems: SessionProblem[] = [];
   epoch = 0;
   lines = 0;
@@ -254,6 +257,7 @@ class Scanner {
   }
 
   #place(isSealed: boolean, offset: number, bytes: number): void {
+    if (isSealed) this.hasSealed = true;
     const id = this.#id;
     const w = this.#w;
     if (w < this.epoch) {

@@ -164,7 +164,7 @@ async function openFile(
 
 /** The header, or what can be said in its place. Throws where this is no session of ours. */
 function headerFor(path: string, scanned: Scanned, createdAt: number): SessionHeader {
-  const { header, index, problems } = scanned;
+  const { header, index, hasSealed, problems } = scanned;
   if (header) {
     const { version } = header;
     if (version === SESSION_VERSION) return header;
@@ -173,7 +173,7 @@ function headerFor(path: string, scanned: Scanned, createdAt: number): SessionHe
       throw new SessionError("newer_version", message, { path });
     }
   }
-  if (header || index.length === 0) throw notASession(path);
+  if (header || index.length === 0 || !hasSealed) throw notASession(path);
   if (!problems.some(({ kind }) => kind === "header")) {
     const message = "The first line is not a header of a session.";
     problems.unshift({ kind: "header", line: 1, offset: 0, bytes: 0, message });

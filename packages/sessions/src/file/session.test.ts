@@ -245,7 +245,12 @@ describe("what is no session", () => {
     ["an empty file", ""],
     ["text", "hello\nyou\n"],
     ["half a header", '{"type":"session","vers'],
-    ["JSON of another program", '{"role":"user"}\n{"role":"assistant"}\n'],
+    ["JSON of another program in one line", '{"name":"tea","type":"module"}\n'],
+    ["JSON of another program without a line break", '{"name":"tea","type":"module"}'],
+    ["JSON of another program in many lines", '{\n  "name": "tea",\n  "type": "module"\n}\n'],
+    ["a log of another program", '{"type":"start"}\n{"type":"message","text":"a"}\n'],
+    ["bytes", "\u0000\u0001\n{\"type\":\"x\"}\n\u0000"],
+    ["messages of another program", '{"role":"user"}\n{"role":"assistant"}\n'],
     ["another program's session", '{"type":"session","version":3,"id":"a","timestamp":"t"}\n'],
   ])("%s is left as it is", async (_name, content) => {
     const path = newPath();
