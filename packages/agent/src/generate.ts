@@ -1,4 +1,5 @@
 import type { AnySchema, InferArguments } from "@gyre/ai";
+import { checkShape } from "#checks";
 import { Agent } from "./agent/agent.ts";
 import { type AgentEnd, assertSucceeded, RunFailedError } from "./agent/answer.ts";
 import type { AgentOptions } from "./agent/options.ts";
@@ -19,12 +20,11 @@ export function generate(options: GenerateOptions): Promise<AgentEnd>;
 export function generate<const S extends AnySchema>(
   options: GenerateOptions & { output: S },
 ): Promise<AgentEnd<InferArguments<S>>>;
-export async function generate({
-  prompt,
-  signal,
-  output,
-  ...options
-}: GenerateOptions & { output?: AnySchema }): Promise<AgentEnd<unknown>> {
+export async function generate(
+  given: GenerateOptions & { output?: AnySchema },
+): Promise<AgentEnd<unknown>> {
+  checkShape("generate", given);
+  const { prompt, signal, output, ...options } = given;
   const run = { ...(signal && { signal }), ...(output && { output }) };
   const end: AgentEnd<unknown> = await new Agent(options).prompt(prompt, run);
   assertSucceeded(end);

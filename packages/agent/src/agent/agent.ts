@@ -58,7 +58,6 @@ import {
   type AgentOptions,
   type AgentState,
   checkLevel,
-  checkNames,
   checkOptions,
   type CompactOptions,
   type ContinueOptions,
@@ -454,14 +453,12 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   #promptLaunch(what: string, messages: AgentMessage[], options: LaunchOptions): Launch {
     const hint = "Use steer() or followUp(), or wait for it with waitForIdle().";
     this.#assertIdle(`start ${what}`, hint);
-    checkNames(options);
     checkShape("prompt", options);
     return launchPrompt(messages, this.#state.pending, options);
   }
 
   #continueLaunch(options: ContinueOptions & LaunchOptions): Launch {
     this.#assertIdle("continue");
-    checkNames(options);
     checkShape("continue", options);
     return launchContinue(this.#state, this.#queues, options);
   }

@@ -169,30 +169,8 @@ export interface CompactOptions {
   signal?: AbortSignal;
 }
 
-/** What programs of other libraries, and of before, write in its place. */
-const MISPLACED: Readonly<Record<string, string>> = {
-  initialState: "its parts beside it: model, instructions, tools, messages, thinkingLevel",
-  systemPrompt: "instructions",
-  system: "instructions",
-  maxTurns: "limits: { maxTurns }",
-  maxSteps: "limits: { maxTurns }",
-  stopWhen: "limits: { maxTurns }",
-  abortSignal: "signal",
-  schema: "output",
-};
-
-/** Throws on the name of an option that is known to be another one's. */
-export function checkNames(options: object): void {
-  for (const name in MISPLACED) {
-    if (name in options) {
-      throw new TypeError(`There is no option "${name}": write ${MISPLACED[name]}.`);
-    }
-  }
-}
-
 /** Throws on options that cannot be meant, and says what to write instead. */
 export function checkOptions(options: AgentOptions): AgentOptions {
-  checkNames(options);
   checkShape("new Agent", options);
   const { protocol, thinkingLevel } = options;
   if (protocol && typeof protocol.stream !== "function") {

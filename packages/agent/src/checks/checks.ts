@@ -1,127 +1,12 @@
 import { isRecord } from "@gyre/ai";
-import type { AgentToolOptions } from "../agent/as-tool.ts";
-import type { AgentOptions, ContinueOptions, PromptOptions } from "../agent/options.ts";
-import type { AgentTool } from "../contract/types.ts";
-
-/** Every name of an options type; the compiler finds one that is missing here. */
-type Names<Options> = Readonly<Record<keyof Options, true>>;
-
-const RUN = {
-  temperature: true,
-  maxTokens: true,
-  headers: true,
-  limits: true,
-  toolChoice: true,
-  middleware: true,
-  tools: true,
-  caller: true,
-  signal: true,
-} as const;
-
-const NAMES: {
-  readonly "new Agent": Names<AgentOptions>;
-  readonly prompt: Names<PromptOptions & { output?: unknown }>;
-  readonly continue: Names<ContinueOptions>;
-  readonly tool: Names<AgentTool>;
-  readonly asTool: Names<AgentToolOptions>;
-} = {
-  "new Agent": {
-    model: true,
-    fallbackModels: true,
-    fallbackOn: true,
-    instructions: true,
-    tools: true,
-    name: true,
-    handoffs: true,
-    messages: true,
-    thinkingLevel: true,
-    thinkingBudgets: true,
-    pending: true,
-    interrupted: true,
-    compaction: true,
-    queued: true,
-    protocol: true,
-    streamFn: true,
-    limits: true,
-    maxIterations: true,
-    steering: true,
-    steeringMode: true,
-    followUpMode: true,
-    sink: true,
-    sinkTimeoutMs: true,
-    maxContinuations: true,
-    onQueueChange: true,
-    listenerTimeoutMs: true,
-    onError: true,
-    convertToLlm: true,
-    transformContext: true,
-    getApiKey: true,
-    apiKey: true,
-    prepareTurn: true,
-    shouldStopAfterTurn: true,
-    toolChoice: true,
-    toolChoiceInEveryTurn: true,
-    toolExecution: true,
-    maxToolConcurrency: true,
-    toolTimeoutMs: true,
-    abortGraceMs: true,
-    middleware: true,
-    middlewareTimeoutMs: true,
-    onLateResult: true,
-    context: true,
-    caller: true,
-    retry: true,
-    maxRetryDelayMs: true,
-    timeoutMs: true,
-    watchdog: true,
-    hookTimeoutMs: true,
-    unfinished: true,
-    clock: true,
-    generateId: true,
-    random: true,
-    temperature: true,
-    maxTokens: true,
-    headers: true,
-    metadata: true,
-    sessionId: true,
-    cacheRetention: true,
-    onPayload: true,
-    onResponse: true,
-  },
-  prompt: { ...RUN, images: true, attachments: true, whileRunning: true, output: true },
-  continue: { ...RUN, decisions: true },
-  tool: {
-    name: true,
-    description: true,
-    parameters: true,
-    label: true,
-    execute: true,
-    needsApproval: true,
-    presentation: true,
-    concurrent: true,
-    idempotent: true,
-    recover: true,
-    timeoutMs: true,
-    abortGraceMs: true,
-  },
-  asTool: {
-    name: true,
-    description: true,
-    input: true,
-    output: true,
-    prompt: true,
-    onEvent: true,
-    needsApproval: true,
-    timeoutMs: true,
-    concurrent: true,
-  },
-};
+import { explainName } from "./elsewhere.ts";
+import { NAMES, type Place } from "./names.ts";
 
 /**
  * Throws on what a compiler would find: a misspelled option, or a value of the wrong form. Names
  * that are near to none pass, since objects with more in them are spread into options.
  */
-export function checkShape(kind: keyof typeof NAMES | "subscribe", options: unknown): void {
+export function checkShape(kind: Place | "subscribe", options: unknown): void {
   if (kind === "subscribe") {
     if (typeof options === "function") return;
     throw new TypeError("A listener is a function: write agent.subscribe((event) => ...).");
@@ -131,12 +16,24 @@ export function checkShape(kind: keyof typeof NAMES | "subscribe", options: unkn
   }
   checkSpelling(kind, options);
   checkLists(options);
+  for (const part of PARTS) {
+    const given = options[part];
+    if (part in NAMES[kind] && isRecord(given)) checkSpelling(part, given);
+  }
+  if (kind !== "tool") checkOutput(options["output"]);
 }
 
-function checkSpelling(kind: keyof typeof NAMES, options: Readonly<Record<string, unknown>>): void {
+/** Options that have names of their own in them. A run checks its `limits` everywhere. */
+const PARTS = ["retry", "context", "watchdog"] as const;
+
+function checkSpelling(kind: Place, options: Readonly<Record<string, unknown>>): void {
   const known = NAMES[kind];
   for (const name in options) {
     if (name in known) continue;
+    // A middleware may be an object of a class, with fields of its own.
+    if (kind === "middleware" && typeof options[name] !== "function") continue;
+    const advice = explainName(kind, name);
+    if (advice !== undefined) throw new TypeError(advice);
     // Where the near one is given too, this is something else.
     const near = Object.keys(known).find((each) => isSlip(name, each) && !(each in options));
     if (near === undefined) continue;
@@ -175,6 +72,7 @@ function checkItem(list: string, one: unknown): void {
       "A middleware is an object: write { tool: (call, next) => next() }, { model: ... } or { run: ... }.",
     );
   }
+  if (list === "middleware" && isRecord(one)) checkSpelling("middleware", one);
   if (list === "handoffs" && isRecord(one) && "asHandoff" in one) {
     throw new TypeError("An agent is no handoff: write agent.asHandoff({ name, description }).");
   }
@@ -182,5 +80,13 @@ function checkItem(list: string, one: unknown): void {
     throw new TypeError(
       'An image is { type: "image", mimeType, data }, with its bytes as base64: load an address with fetch().',
     );
+  }
+}
+
+/** Other libraries have an object around the schema. */
+function checkOutput(output: unknown): void {
+  if (!isRecord(output) || "~standard" in output) return;
+  if ("schema" in output || "responseFormat" in output) {
+    throw new TypeError("`output` is the schema itself: write output: schema.");
   }
 }

@@ -41,6 +41,20 @@ describe("a model by service and id", () => {
     // @ts-expect-error There is no such quirk.
     expect(() => model("openai", "x", { quirks: { nonsense: true } })).toThrow(/no quirk/);
   });
+
+  it.each([
+    ["baseURL", "baseUrl"],
+    ["url", "baseUrl"],
+    ["context_window", "contextWindow"],
+    ["contextLength", "contextWindow"],
+    ["maxOutputTokens", "maxTokens"],
+    ["cost", "price"],
+  ])("%s is answered with %s", (name, meant) => {
+    expect(() => model("openai", "x", { [name]: 1 })).toThrow(
+      `There is no option "${name}" of model(): write ${meant}.`,
+    );
+    expect(model("openai", "x", { [meant]: 1, more: true } as never)).toHaveProperty(meant, 1);
+  });
 });
 
 describe("names", () => {

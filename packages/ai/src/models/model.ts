@@ -25,6 +25,7 @@ const COMMON_API = "openai-completions";
 export function model(provider: ServiceName, id: string, options: ModelOptions = {}): Model {
   const problem = options.quirks && explainQuirks({ ...options.quirks });
   if (problem !== undefined) throw new TypeError(problem);
+  checkNames(options);
   if (id === "") throw new TypeError(`The id of the model at "${provider}" is empty.`);
   const known = catalog().find((one) => one.provider === provider && one.id === id);
   if (known) return { ...known, ...options };
@@ -40,4 +41,43 @@ export function model(provider: ServiceName, id: string, options: ModelOptions =
     );
   }
   return { id, name: id, provider, api: service?.api ?? COMMON_API, ...options };
+}
+
+/** What `options` may hold; the compiler finds one that is missing here. */
+const NAMES: Readonly<Record<keyof ModelOptions, true>> = {
+  name: true,
+  api: true,
+  baseUrl: true,
+  reasoning: true,
+  thinkingLevels: true,
+  efforts: true,
+  features: true,
+  input: true,
+  price: true,
+  contextWindow: true,
+  maxTokens: true,
+  headers: true,
+  quirks: true,
+};
+
+/** What other libraries and lists of models call them. */
+const ELSEWHERE: Readonly<Record<string, keyof ModelOptions>> = {
+  url: "baseUrl",
+  endpoint: "baseUrl",
+  contextlength: "contextWindow",
+  maxoutputtokens: "maxTokens",
+  cost: "price",
+  pricing: "price",
+};
+
+/** Throws on another spelling of an option. Others pass: lists of models have more in them. */
+function checkNames(options: ModelOptions): void {
+  for (const name of Object.keys(options)) {
+    if (name in NAMES) continue;
+    const plain = name.toLowerCase().replaceAll(/[_-]/g, "");
+    const meant =
+      Object.keys(NAMES).find((known) => known.toLowerCase() === plain) ?? ELSEWHERE[plain];
+    if (meant === undefined || meant in options) continue;
+    throw new TypeError(`There is no option "${name}" of model(): write ${meant}.`);
+  }
 }
