@@ -517,6 +517,40 @@ describe("generate", () => {
     expect(output.mood).toBe("good");
   });
 
+  const json = '{"mood":"good"}';
+  it.each([
+    ["a fenced block", "```json\n" + json + "\n```"],
+    ["a fenced block without a language", "```\n" + json + "\n```\n"],
+    ["text around a fenced block", "Here it is:\n\n```json\n" + json + "\n```\n\nAnything else?"],
+    ["text before it", `Here it is: ${json}`],
+    ["text before it, on lines of its own", `Sure [1].\n\n${json}\n`],
+  ])("takes JSON text as %s, without another request", async (_, text) => {
+    const script = scriptedModel([text]);
+    const { output } = await generate({
+      model: script.model,
+      protocol: script,
+      prompt: "Well?",
+      output: z.object({ mood: z.enum(["good", "bad"]) }),
+    });
+    expect(output).toEqual({ mood: "good" });
+    expect(script.calls).toHaveLength(1);
+  });
+
+  it.each([
+    ["two fenced blocks", "```json\n" + json + "\n```\nor\n```json\n" + json + "\n```"],
+    ["text after it", `${json} or ${json}`],
+    ["a part of a sentence that is JSON", "There are 7"],
+  ])("asks again where it is not clear what the answer is: %s", async (_, text) => {
+    const script = scriptedModel([text, call("final_answer", { answer: 8 })]);
+    const { output } = await generate({
+      model: script.model,
+      protocol: script,
+      prompt: "How many?",
+      output: z.number(),
+    });
+    expect(output).toBe(8);
+  });
+
   it.each([
     ["an array", z.array(z.string()), ["a", "b"]],
     ["an enumeration", z.enum(["good", "bad"]), "good"],

@@ -83,13 +83,12 @@ export class TypedOutput<S extends AnySchema> {
   }
 
   async #readText(text: string): Promise<boolean> {
-    let given: unknown;
-    try {
-      given = JSON.parse(text);
-    } catch {
+    const found = findJson(text);
+    if (!found) {
       this.#problem = "It was neither a call nor JSON.";
       return false;
     }
+    const given = found.value;
     const checked = await validateToolArguments(
       { name: ANSWER_TOOL, parameters: this.#wrapper ?? this.#schema },
       this.#wrapper ? { [WRAPPED]: given } : given,
@@ -117,6 +116,30 @@ export class TypedOutput<S extends AnySchema> {
     }
     this.#answer = { value: value as InferArguments<S> };
   }
+}
+
+/**
+ * The JSON of an answer: all of it, its one fenced block, or what follows a sentence up to the
+ * end. Where several values could be meant, there is none.
+ */
+function findJson(text: string): { value: unknown } | undefined {
+  const [, block, , another] = text.split("```");
+  const candidates = [text];
+  if (block === undefined) {
+    for (const start of [text.indexOf("{"), text.indexOf("[")]) {
+      if (start > 0) candidates.push(text.slice(start));
+    }
+  } else if (another === undefined) {
+    candidates.push(block.replace(/^\w+/, ""), block);
+  }
+  for (const candidate of candidates) {
+    try {
+      return { value: JSON.parse(candidate) };
+    } catch {
+      // The next one may be it.
+    }
+  }
+  return undefined;
 }
 
 /** Where the answer is in the arguments, if it is not an object itself. */
