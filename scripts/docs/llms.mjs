@@ -22,10 +22,12 @@ export function makeLlms(root, shipped = new Set()) {
   const sections = guide.split(/^## /m).slice(1);
   const parts = sections.map((section) => {
     const [heading = ""] = section.split("\n", 1);
-    const links = [...section.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)].map(
+    const links = [...section.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)].flatMap(
       ([, text = "", target = ""]) => {
         const path = posix.normalize(posix.join("docs", target));
         const isShipped = shipped.has(path.replace(/#.*$/, ""));
+        // In an installed package a program is there, or is not listed.
+        if (shipped.size > 0 && !isShipped && path.startsWith("docs/programs/")) return [];
         const address = isShipped ? path : formatAddress(addresses, path);
         return `- [${text.replaceAll(/\s+/g, " ")}](${address})`;
       },

@@ -87,6 +87,8 @@ it.each([
     expect(missing).toEqual([]);
     const local = [...llms.matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path = ""]) => path);
     expect(local.filter((path) => !existsSync(join(folder, path)))).toEqual([]);
+    // A program is there, or is not listed.
+    expect([...llms.matchAll(/\]\(https:[^)]*docs\/programs\/[^)]*/g)].map(String)).toEqual([]);
   }),
 );
 
