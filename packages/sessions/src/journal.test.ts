@@ -584,7 +584,7 @@ describe("calls without a result", () => {
       middleware: [isAsked],
     });
     const { pending } = await agent.prompt("go");
-    await journal.decide({ call_1: { type: "approve" }, other: { type: "approve" } });
+    await journal.decide({ call_1: { type: "approve" } });
     let context = await session.context();
     expect(context.pending).toEqual([]);
     expect(context.unfinished("call_1")).toEqual({ type: "approve" });
@@ -604,6 +604,68 @@ describe("calls without a result", () => {
       "decision",
       "pending",
     ]);
+    await session.close();
+  });
+
+  it.each([
+    [
+      { call_1: { type: "approved" } },
+      'The decision on "call_1" is one of approve, deny, result and wait.',
+    ],
+    [{ call_1: true }, 'The decision on "call_1" is one of approve, deny, result and wait.'],
+    [
+      { call_1: { type: "approve", arguments: { euros: 1 } } },
+      'There is no "arguments" of an approval: write args.',
+    ],
+    [
+      { call_1: { type: "result", result: "By hand." } },
+      'The result for "call_1" has "content", a list of texts and images.',
+    ],
+    [
+      { call_1: { type: "approve" }, other: { type: "approve" } },
+      'No call "other" waits for a decision. Open calls: call_1.',
+    ],
+  ])("R27: of %j nothing is written", async (decisions, message) => {
+    const path = newPath();
+    const session = await createSession(path, { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, [call("look")], {
+      middleware: [isAsked],
+    });
+    await agent.prompt("go");
+    const { length } = session.entries;
+    await expect(journal.decide(decisions as never)).rejects.toThrow(message);
+    expect(session.entries).toHaveLength(length);
+    expect((await session.context()).pending).toHaveLength(1);
+    await session.close();
+  });
+
+  it("R27: a decision may be written again, and one on a call of another agent is not written", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, [call("look")], {
+      middleware: [isAsked],
+    });
+    await agent.prompt("go");
+    await journal.decide({ call_1: { type: "approve" } });
+    const { length } = session.entries;
+    await journal.decide({ call_1: { type: "approve" } });
+    await journal.ask("elsewhere", { reason: "Of another agent." });
+    await journal.decide({ elsewhere: { type: "approve" } });
+    expect(session.entries).toHaveLength(length);
+    await session.close();
+  });
+
+  it("what could not be read again is not written", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const wrong: unknown[] = [
+      { type: "decision", toolCallId: "c1", decision: { type: "approved" } },
+      { type: "message", message: { content: "Hi" } },
+      { type: "result", toolCallId: "c1", toolName: "look", result: "By hand.", isError: false },
+      { type: "label", entry: "1", label: "x" },
+    ];
+    for (const body of wrong) {
+      await expect(session.append(body as never)).rejects.toMatchObject({ code: "write_failed" });
+    }
+    expect(session.entries).toEqual([]);
     await session.close();
   });
 });

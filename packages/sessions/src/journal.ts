@@ -10,6 +10,7 @@ import {
   type QueueChange,
   type QueuedMessage,
   type QueueName,
+  readDecisions,
 } from "@gyre/agent";
 import type { Entry, EntryBody } from "./format/entry.ts";
 import { isSame } from "./format/same.ts";
@@ -36,7 +37,10 @@ export interface Journal {
   readonly onQueueChange: (change: QueueChange) => void;
   /** Writes that a person is about to be asked about a call: for middleware that waits itself. */
   ask(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void>;
-  /** Writes a person's answers to what was asked, before they are acted on. */
+  /**
+   * Writes a person's answers to what was asked, before they are acted on. Rejects on what is no
+   * decision, and on one about a call that is not open; nothing is written then.
+   */
   decide(decisions: Readonly<Record<string, Decision>>): Promise<void>;
   /** Settles when the changes of the queues so far are on the disk. Rejects where that failed. */
   saved(): Promise<void>;
@@ -125,6 +129,8 @@ class JournalWriter {
   /** The questions that the file has no answer to, by call id. */
   readonly #questions = new Map<string, Omit<PendingCall, "toolCall">>();
   readonly #begun = new Set<string>();
+  /** Calls that middleware has asked about: those of other agents, too. */
+  readonly #asked = new Set<string>();
   /** What waits, as the file has it. */
   readonly #queues: Record<QueueName, QueuedMessage[]>;
   /** Queues whose order has changed since. */
@@ -202,6 +208,7 @@ class JournalWriter {
 
   /** A call that has begun may be one that asks for others, as an agent of its own does. */
   async ask(toolCallId: string, question: Omit<PendingCall, "toolCall">): Promise<void> {
+    this.#asked.add(toolCallId);
     if (this.#begun.has(toolCallId) || !this.#transcript.unanswered().has(toolCallId)) return;
     await this.#wait(toolCallId, question);
   }
@@ -214,6 +221,7 @@ class JournalWriter {
   }
 
   async decide(decisions: Readonly<Record<string, Decision>>): Promise<void> {
+    this.#assertOpen(Object.keys(readDecisions(decisions)));
     const writes = Object.entries(decisions).map(async ([toolCallId, decision]) => {
       const question = this.#questions.get(toolCallId);
       if (decision.type === "wait" || !question) return;
@@ -228,6 +236,16 @@ class JournalWriter {
       });
     });
     await Promise.all(writes);
+  }
+
+  /** A call may be decided on again, and middleware may get an answer after its call has ended. */
+  #assertOpen(ids: readonly string[]): void {
+    const open = this.#transcript.unanswered();
+    for (const id of ids) {
+      if (open.has(id) || this.#asked.has(id)) continue;
+      const list = [...open.keys()].join(", ") || "none";
+      throw new Error(`No call "${id}" waits for a decision. Open calls: ${list}.`);
+    }
   }
 
   /** What a run has taken is not among the messages, and waits in the file until it is delivered. */

@@ -50,7 +50,7 @@ import {
   type LaunchOptions,
   launchPrompt,
   listAttachments,
-  prepareOutput,
+  prepareLaunch,
 } from "./launch.ts";
 import { Listeners } from "./listeners.ts";
 import {
@@ -482,8 +482,8 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
     let run: Run;
     try {
       const models = this.#profile.models.prepare();
-      const output = prepareOutput(launch);
-      const preparing = output ? output.then(() => models) : models;
+      const own = prepareLaunch(launch);
+      const preparing = own ? Promise.all([own, models]) : models;
       const wasAborted = preparing && (await this.#whileStarting(preparing));
       this.#starting = undefined;
       run = this.#open(launch);
@@ -515,7 +515,7 @@ export class Agent<out Tool extends AgentTool = AgentTool> {
   }
 
   /** The agent counts as running. Resolves to whether it was aborted meanwhile. */
-  async #whileStarting(preparing: Promise<void>): Promise<boolean> {
+  async #whileStarting(preparing: Promise<unknown>): Promise<boolean> {
     const idle = preparing.catch(() => {}).then(() => this.#active?.idle);
     const starting = { isAborted: false, idle };
     this.#starting = starting;

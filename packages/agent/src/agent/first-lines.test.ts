@@ -463,6 +463,49 @@ describe("a call that a person has to approve", () => {
     expect(agent.state.pending).toHaveLength(1);
     expect(paid).toEqual([]);
   });
+
+  it.each([
+    [{ type: "approved" }, 'The decision on "p" is one of approve, deny, result and wait.'],
+    [true, 'The decision on "p" is one of approve, deny, result and wait.'],
+    [
+      { type: "approve", arguments: { amount: 20 } },
+      'There is no "arguments" of an approval: write args.',
+    ],
+    [
+      { type: "approve", args: [20] },
+      '"args" of the decision on "p" is an object: what the tool is run with.',
+    ],
+    [{ type: "approve", fingerprint: 1 }, '"fingerprint" of the decision on "p" is a text.'],
+    [
+      { type: "result", result: { text: "20" } },
+      'The result for "p" has "content", a list of texts and images.',
+    ],
+  ])("R27: %j is no decision, and the call waits as before", async (decision, message) => {
+    const { agent, script } = make([call("pay", { amount: 50 }, "p"), "Paid."]);
+    await agent.prompt("Pay.");
+    const before = structuredClone(agent.state.messages);
+    const decisions = { p: decision as never };
+    await expect(agent.continue({ decisions })).rejects.toThrow(message);
+    const iterate = async (): Promise<void> => {
+      for await (const _ of agent.continueRun({ decisions }));
+    };
+    await expect(iterate()).rejects.toThrow(message);
+    expect(agent.isRunning).toBe(false);
+    expect(agent.state.messages).toEqual(before);
+    expect(agent.state.pending).toHaveLength(1);
+    expect([paid, script.calls.length]).toEqual([[], 1]);
+    const end = await agent.continue({ decisions: { p: { type: "approve" } } });
+    expect([end.text, paid]).toEqual(["Paid.", [50]]);
+  });
+
+  it("R27: a wrong decision leaves what waits in a queue there", async () => {
+    const { agent } = make([call("pay", { amount: 50 }, "p"), "Paid.", "More."]);
+    await agent.prompt("Pay.");
+    agent.steer("Hurry.");
+    const decisions = { p: { type: "yes" } as never };
+    await expect(agent.continue({ decisions })).rejects.toThrow("is one of approve");
+    expect(agent.queued("steering")).toHaveLength(1);
+  });
 });
 
 describe("a forced tool choice", () => {

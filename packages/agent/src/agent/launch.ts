@@ -20,6 +20,8 @@ import type { EventState } from "./state.ts";
 export interface Launch {
   injected: Injected[];
   decisions?: Readonly<Record<string, Decision>>;
+  /** Those of them that the caller gave. They may have come from a page. */
+  given?: unknown;
   interrupted?: InterruptedRun | undefined;
   skipInitialSteeringPoll?: boolean;
   /** What the answer has to be. */
@@ -77,7 +79,7 @@ export function launchContinue(
       decisions[toolCall.id] = { fingerprint, ...decision };
     }
   }
-  const own = { interrupted, ...readOptions(options) };
+  const own = { interrupted, given: options.decisions, ...readOptions(options) };
   try {
     assertContinuable(messages);
   } catch (error) {
@@ -89,9 +91,19 @@ export function launchContinue(
   return { injected: [], decisions, ...own };
 }
 
-/** Loads what checks the answer of a run. Nothing to wait for where it is not checked. */
-export function prepareOutput(launch: Launch): Promise<void> | undefined {
-  const { schema } = launch;
+/**
+ * Checks the decisions of a run, and loads what checks its answer. Nothing to wait for where it
+ * has neither.
+ */
+export function prepareLaunch(launch: Launch): Promise<void> | undefined {
+  const { schema, given } = launch;
+  if (given) {
+    delete launch.given;
+    return loadPart(import("../checks/decisions.ts")).then(({ readDecisions }) => {
+      readDecisions(given);
+      return prepareLaunch(launch);
+    });
+  }
   if (schema === undefined) return undefined;
   return loadPart(import("./output.ts")).then(({ TypedOutput }) => {
     launch.output = new TypedOutput(schema);

@@ -20,9 +20,14 @@ export function findMessage(data: string): AgentMessage | undefined {
   return JSON.parse(data).message;
 }
 
-/** The message of an entry that `encodeMessages` made. */
-export function decodeMessage(data: string): AgentMessage {
-  return JSON.parse(data).message;
+/** The messages that `encodeMessages` made. Throws on anything else. */
+export function decodeMessages(list: unknown): AgentMessage[] {
+  if (!Array.isArray(list)) throw new TypeError("Messages are a list.");
+  return list.map((data: unknown) => {
+    const message = findMessage(String(data));
+    if (typeof message?.role === "string") return message;
+    throw new TypeError("A message has a role.");
+  });
 }
 
 /** What every index holds, also where two of them share one. */

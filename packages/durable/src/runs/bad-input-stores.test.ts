@@ -6,8 +6,12 @@ import { SCHEMA_VERSION as POSTGRES_VERSION } from "../postgres/schema.ts";
 import { openDriver } from "../sqlite/driver/driver.ts";
 import { SCHEMA_VERSION as SQLITE_VERSION } from "../sqlite/schema.ts";
 import { askTool } from "../tools/ask.ts";
-import { scriptedAgent, withWorker } from "../worker/harness.ts";
-import { openRuns } from "./open.ts";
+import type { DurableAgent } from "../contract/agent.ts";
+import type { NewItem } from "../contract/store.ts";
+import { effectTool, scriptedAgent, withWorker } from "../worker/harness.ts";
+import { Worker } from "../worker/worker.ts";
+import { openRuns, openStore } from "./open.ts";
+import { Runs } from "./runs.ts";
 
 /** Has the tables of a store be of another version. */
 async function setVersion(store: TestStore, url: string, version: number): Promise<void> {
@@ -100,6 +104,83 @@ describeStores("bad input", (store) => {
       await expect(decision).rejects.toThrow(/"other"/);
       expect(await run.info()).toMatchObject({ status: "waiting", pending: [{}] });
     });
+  });
+
+  const asking = (paid: string[]): DurableAgent =>
+    scriptedAgent([callAll([["pay", { to: "a" }]]), "Done."], {
+      tools: [effectTool("pay", (to) => `${paid.push(to)}`, { needsApproval: true })],
+    });
+
+  it("what is no decision: it is not sent, and the call waits as before", async () => {
+    const paid: string[] = [];
+    await withWorker(await store.create(), { agents: [asking(paid)] }, async (runs) => {
+      const run = await runs.start("Pay.", { agent: "office" });
+      await vi.waitFor(async () => expect((await run.info()).status).toBe("waiting"), 20_000);
+      const [call] = (await run.info()).pending;
+      const id = call?.toolCall.id ?? "";
+      const wrong: [unknown, string][] = [
+        [{ type: "approved" }, `The decision on "${id}" is one of approve, deny, result and wait.`],
+        [true, `The decision on "${id}" is one of approve, deny, result and wait.`],
+        [
+          { type: "approve", arguments: { to: "b" } },
+          'There is no "arguments" of an approval: write args.',
+        ],
+        [
+          { type: "result", result: "By hand." },
+          `The result for "${id}" has "content", a list of texts and images.`,
+        ],
+      ];
+      for (const [decision, message] of wrong) {
+        const deciding = run.decide({ [id]: decision as never });
+        await expect(deciding).rejects.toMatchObject({ code: "invalid", message });
+      }
+      expect((await runs.store.readInbox(run.id)).items).toEqual([]);
+      await run.decide({ [id]: { type: "approve" } });
+      expect((await run.result()).text).toBe("Done.");
+      expect(paid).toEqual(["a"]);
+    });
+  });
+
+  it("wrong items that are in the inbox already: they are put aside, and the run goes on", async () => {
+    const paid: string[] = [];
+    const reported: string[] = [];
+    const opened = await openStore(await store.create());
+    const runs = new Runs(opened, { onError: (_error, where) => void reported.push(where) });
+    const worker = new Worker(runs, { agents: [asking(paid)] });
+    await worker.start();
+    const run = await runs.start("Pay.", { agent: "office" });
+    await vi.waitFor(async () => expect((await run.info()).status).toBe("waiting"), 20_000);
+    const [call] = (await run.info()).pending;
+    const id = call?.toolCall.id ?? "";
+    const wrong: [NewItem["kind"], string][] = [
+      ["decision", JSON.stringify({ [id]: { type: "approved" } })],
+      ["decision", JSON.stringify({ [id]: true })],
+      ["decision", JSON.stringify({ [id]: { type: "result", result: "By hand." } })],
+      ["decision", "null"],
+      ["decision", "no JSON"],
+      ["steering", "no JSON"],
+      ["steering", '{"message":{"role":"user","content":"No list."}}'],
+      ["followUp", '["{}"]'],
+      ["abort", "no JSON"],
+    ];
+    for (const [at, [kind, data]] of wrong.entries()) {
+      await opened.send({ run: run.id, kind, data, key: `wrong ${at}` });
+      await vi.waitFor(async () => {
+        expect((await opened.readInbox(run.id)).items).toEqual([]);
+        expect((await run.info()).status).toBe("waiting");
+      }, 20_000);
+    }
+    expect(reported.length).toBeGreaterThanOrEqual(wrong.length);
+    expect(new Set(reported)).toEqual(new Set(wrong.map(([kind]) => `inbox: ${kind}`)));
+    await run.decide({ [id]: { type: "approve" } });
+    expect((await run.result()).text).toBe("Done.");
+    expect(paid).toEqual(["a"]);
+    await worker.stop({ drainMs: 0 });
+    const session = await runs.sessions().open(run.id);
+    for (const entry of session.entries) expect(await session.read(entry.id)).toBeDefined();
+    expect((await session.context()).messages).toHaveLength(4);
+    await session.close();
+    await runs.close();
   });
 
   it("a run id twice with another prompt: the first run is as it was", async () => {

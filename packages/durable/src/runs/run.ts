@@ -6,9 +6,10 @@ import {
   type Decision,
   OutputError,
   type PromptInput,
+  readDecisions,
   RunFailedError,
 } from "@gyre/agent";
-import { textOf } from "@gyre/ai";
+import { errorMessage, textOf } from "@gyre/ai";
 import { DurableError } from "../contract/errors.ts";
 import { assertFits, assertName, encodeMessages } from "../contract/messages.ts";
 import { exportSession } from "./export.ts";
@@ -64,6 +65,7 @@ export class RunHandle implements Run {
     decisions: Readonly<Record<string, Decision>>,
     { key = randomUUID() }: Keyed = {},
   ): Promise<void> {
+    assertDecisions(decisions);
     const row = await this.#read();
     const pending: WaitingCall[] = row.pending === undefined ? [] : JSON.parse(row.pending);
     for (const [id, decision] of Object.entries(decisions)) {
@@ -186,6 +188,14 @@ function explainNotPending(row: RunRow, call: string, pending: readonly WaitingC
   const calls = pending.map(({ toolCall: { id, name } }) => `"${id}" (${name})`);
   const waiting = calls.length > 0 ? `These wait: ${calls.join(", ")}.` : "None waits now.";
   return `No call "${call}" of run "${row.id}" waits for a decision. ${waiting}`;
+}
+
+function assertDecisions(decisions: unknown): void {
+  try {
+    readDecisions(decisions);
+  } catch (cause) {
+    throw new DurableError("invalid", errorMessage(cause), { cause });
+  }
 }
 
 /** Throws where what was approved is not what the call asks for now. */

@@ -3,7 +3,7 @@ import { SinkError } from "@gyre/agent";
 import { errorMessage } from "@gyre/ai";
 import { type EntryInfo, openEntryLog, type Session } from "@gyre/sessions";
 import type { DurableAgent, OpenRun } from "../contract/agent.ts";
-import { decodeMessage } from "../contract/messages.ts";
+import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import { toHeader } from "../sessions/store-sessions.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
@@ -184,10 +184,10 @@ export class Activation {
 
   /** The prompt of a run that waited for the one before it. */
   async #openNext(session: Session, { id, data }: InboxItem): Promise<void> {
-    const messages: string[] = JSON.parse(data);
+    const messages = decodeMessages(JSON.parse(data));
     await this.#log.deliver(id, async () => {
       for (const message of messages) {
-        await session.append({ type: "message", message: decodeMessage(message) });
+        await session.append({ type: "message", message });
       }
     });
     await this.#log.flush();

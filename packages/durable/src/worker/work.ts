@@ -12,11 +12,14 @@ import {
   type Limits,
   listCalls,
   type Middleware,
+  type QueueName,
+  readDecisions,
 } from "@gyre/agent";
 import {
   addUsage,
   type AnySchema,
   errorMessage,
+  isRecord,
   textOf,
   totalTokens,
   type Usage,
@@ -32,7 +35,7 @@ import {
 import type { CreateDurableAgent, DurableAgentOptions } from "../contract/agent.ts";
 import type { LiveSource } from "../live/source.ts";
 import type { StoredEnd } from "../runs/read-log.ts";
-import { decodeMessage, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
+import { decodeMessages, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
 import type { WorkerMeter } from "./meter.ts";
@@ -175,38 +178,47 @@ export class Work {
     return Math.round(this.#activeMs);
   }
 
-  /** Takes what was sent. */
+  /** Takes what was sent. What cannot be read is reported, and put aside. */
   accept(items: readonly InboxItem[]): void {
     this.#postponed = [];
     for (const item of items) {
-      const { id, run, kind, data, dueInMs } = item;
+      const { id, run, kind, dueInMs } = item;
       if (run !== this.#parts.row.id || dueInMs > 0 || this.#accepted.has(id)) continue;
-      if (kind === "abort") {
-        // It stays in the inbox until the run has ended: the next worker has to see it, too.
-        this.#abortion = JSON.parse(data);
-        this.agent.abort();
-      } else if (kind === "decision") {
-        Object.assign(this.#decisions, JSON.parse(data));
-        this.#decisionItems.push(id);
-      } else if (kind === "steering" || kind === "followUp") {
-        if (!this.#acceptMessages(kind, id, JSON.parse(data))) {
-          this.#postponed.push(item);
-          continue;
-        }
-      } else continue;
-      this.#accepted.add(id);
+      let sent: Sent | undefined;
+      try {
+        sent = readItem(item);
+      } catch (error) {
+        this.#parts.runs.report(error, `inbox: ${kind}`);
+        this.#parts.log.take(id);
+        this.#accepted.add(id);
+      }
+      if (sent && this.#acceptSent(id, sent)) this.#accepted.add(id);
+      else if (sent?.kind === "message") this.#postponed.push(item);
     }
+  }
+
+  /** False: it is left in the inbox. */
+  #acceptSent(id: number, sent: Sent): boolean {
+    if (sent.kind === "message") return this.#acceptMessages(sent.queue, id, sent.messages);
+    if (sent.kind === "abort") {
+      // It stays in the inbox until the run has ended: the next worker has to see it, too.
+      this.#abortion = sent.abortion;
+      this.agent.abort();
+    } else {
+      Object.assign(this.#decisions, sent.decisions);
+      this.#decisionItems.push(id);
+    }
+    return true;
   }
 
   /**
    * A steering message answers calls that wait for a person, as a prompt does; where one waits for
    * something else, the message waits as well, and false is returned.
    */
-  #acceptMessages(kind: "steering" | "followUp", item: number, data: readonly string[]): boolean {
+  #acceptMessages(kind: QueueName, item: number, messages: readonly AgentMessage[]): boolean {
     const { pending } = this.agent.state;
     const isReply = kind === "steering" && !this.agent.isRunning && pending.length > 0;
     if (isReply && !pending.every(waitsForPerson)) return false;
-    const messages = data.map(decodeMessage);
     const last = messages.at(-1);
     if (last) this.#deliveries.set(last, item);
     if (isReply) this.#replies.push(...messages);
@@ -540,6 +552,23 @@ export class Work {
       ...(this.#parts.span !== undefined && { span: this.#parts.span }),
     });
   }
+}
+
+/** What an item of the inbox says. */
+type Sent =
+  | { kind: "abort"; abortion: { reason?: string } }
+  | { kind: "decision"; decisions: Readonly<Record<string, Decision>> }
+  | { kind: "message"; queue: QueueName; messages: readonly AgentMessage[] };
+
+/** Throws on what cannot be acted on, before any of it is. Nothing for a prompt: it is a run. */
+function readItem({ kind, data }: InboxItem): Sent | undefined {
+  if (kind === "prompt") return undefined;
+  const value: unknown = JSON.parse(data);
+  if (kind === "decision") return { kind, decisions: readDecisions(value) };
+  if (kind !== "abort") return { kind: "message", queue: kind, messages: decodeMessages(value) };
+  if (!isRecord(value)) throw new TypeError("An abort is an object.");
+  const { reason } = value;
+  return { kind, abortion: typeof reason === "string" ? { reason } : {} };
 }
 
 export function toStoredEnd(run: string, end: AgentEndEvent): StoredEnd {

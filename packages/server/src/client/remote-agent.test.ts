@@ -370,6 +370,27 @@ describe("the methods of an agent", () => {
     expect(readState(agent.state)).toEqual(readState(host.agents[0]?.state ?? agent.state));
   });
 
+  it.each([
+    [{ type: "approved" }, 'The decision on "c1" is one of approve, deny, result and wait.'],
+    [true, 'The decision on "c1" is one of approve, deny, result and wait.'],
+    [
+      { type: "approve", arguments: { path: "one" } },
+      'There is no "arguments" of an approval: write args.',
+    ],
+  ])("%j is no decision, and the call waits as before", async (decision, message) => {
+    const ran: unknown[] = [];
+    const asks = createTestTool("asks", (args) => `Ran ${ran.push(args)}.`);
+    const script = [[call("asks", { path: "all" }, "c1")], "Done"];
+    const { client } = createRemoteWorld({ script, tools: [asks] });
+    const agent = await RemoteAgent.create(client().client);
+    await agent.prompt("Go");
+    const decisions = { c1: decision as never };
+    await expect(agent.continue({ decisions })).rejects.toThrow(message);
+    expect([ran, agent.state.pending.length]).toEqual([[], 1]);
+    expect(await agent.approve(decide(agent))).toMatchObject({ stop: "done" });
+    expect(ran).toEqual([{ path: "all" }]);
+  });
+
   it("a prompt that a host does without a run settles", async () => {
     const { client } = createRemoteWorld({ session: { prompt: () => Promise.resolve() } });
     const agent = await RemoteAgent.create(client().client);

@@ -1,6 +1,12 @@
 import type { AgentMessage, AgentToolResult, Decision, QueueMode, QueueName } from "@gyre/agent";
-import { userMessage } from "@gyre/agent";
-import { isRecord, type JsonSchema, THINKING_LEVELS, type UserMessage } from "@gyre/ai";
+import { readDecisions, userMessage } from "@gyre/agent";
+import {
+  errorMessage,
+  isRecord,
+  type JsonSchema,
+  THINKING_LEVELS,
+  type UserMessage,
+} from "@gyre/ai";
 import {
   type FieldRules,
   invalidRequest,
@@ -60,39 +66,40 @@ export function parseDecisions(
   { decisions }: Payload,
   waiting: readonly string[] | undefined,
 ): Record<string, Decision> {
-  if (!isRecord(decisions)) throw invalidRequest('"decisions" is an object, by the ids of calls.');
+  const ids = isRecord(decisions) ? Object.keys(decisions) : [];
+  const unknown = waiting && ids.find((id) => !waiting.includes(id));
+  if (unknown !== undefined) throw invalidRequest(`No call "${unknown}" waits for a decision.`);
   const made: Record<string, Decision> = {};
-  for (const [id, decision] of Object.entries(decisions)) {
-    if (waiting && !waiting.includes(id))
-      throw invalidRequest(`No call "${id}" waits for a decision.`);
-    made[id] = parseDecision(id, decision);
+  for (const [id, decision] of Object.entries(checkDecisions(decisions))) {
+    made[id] = pickDecision(id, decision);
   }
   return made;
 }
 
-function parseDecision(id: string, value: unknown): Decision {
-  if (!isRecord(value)) throw invalidRequest(`The decision on "${id}" is an object with a "type".`);
-  const { type, fingerprint, args, reason, result } = value;
-  const why = typeof reason === "string" ? { reason } : {};
-  switch (type) {
-    case "approve":
-      // Left out, either of them would have something else approved.
-      if (fingerprint !== undefined && typeof fingerprint !== "string") {
-        throw invalidRequest(`"fingerprint" of the decision on "${id}" is a text.`);
-      }
-      if (args !== undefined && !isRecord(args)) {
-        throw invalidRequest(
-          `"args" of the decision on "${id}" is an object: what the tool is run with.`,
-        );
-      }
+function checkDecisions(decisions: unknown): Readonly<Record<string, Decision>> {
+  try {
+    return readDecisions(decisions);
+  } catch (error) {
+    throw invalidRequest(errorMessage(error));
+  }
+}
+
+/** What a client may say of it. */
+function pickDecision(id: string, decision: Decision): Decision {
+  switch (decision.type) {
+    case "approve": {
+      const { type, fingerprint, args } = decision;
       return { type, ...(fingerprint !== undefined && { fingerprint }), ...(args && { args }) };
+    }
     case "deny":
-    case "wait":
-      return { type, ...why };
+    case "wait": {
+      const { type, reason } = decision;
+      return { type, ...(typeof reason === "string" && { reason }) };
+    }
     case "result":
-      return { type, result: parseResult(result, `for "${id}"`) };
+      return { type: decision.type, result: parseResult(decision.result, `for "${id}"`) };
     default:
-      throw invalidRequest(`The decision on "${id}" is one of approve, deny, result and wait.`);
+      return decision satisfies never;
   }
 }
 

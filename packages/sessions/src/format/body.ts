@@ -168,6 +168,11 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
   }
 }
 
+/** Whether a body is read as what it was written as. */
+export function isReadable(body: EntryBody): boolean {
+  return readBody({ ...body })?.type === body.type;
+}
+
 function readCallState(
   type: "begin" | "pending" | "decision",
   { toolCallId, toolName, reason, access, fingerprint, decision }: Fields,

@@ -4,6 +4,7 @@ import {
   encodeBody,
   isBeside,
   MAX_ENTRY_ID,
+  isReadable,
   parseEntry,
   readReference,
   resultMessage,
@@ -158,6 +159,9 @@ export class LogSession implements Session {
     return new Promise((resolve, reject) => {
       if (this.readOnly) throw this.log.error("write_failed", "was opened to be read only");
       if (this.#closing) throw this.log.error("write_failed", "is closed");
+      if (!isReadable(body)) {
+        throw this.log.error("write_failed", `takes no such entry of type "${body.type}"`);
+      }
       const timestamp = this.clock.now();
       const data = isResultMessage(body) ? undefined : this.#encode(body);
       const waiting: Waiting = { body, data, timestamp, resolve, reject };
