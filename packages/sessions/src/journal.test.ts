@@ -25,7 +25,7 @@ import {
   stall,
   think,
 } from "@gyre/ai/testing";
-import { type FileHandle, open, readFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, type FileHandle, open, readFile, stat, writeFile } from "node:fs/promises";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Entry } from "./format/entry.ts";
 import { createJournal, type Journal } from "./journal.ts";
@@ -652,6 +652,22 @@ describe("calls without a result", () => {
     await journal.decide({ elsewhere: { type: "approve" } });
     expect(session.entries).toHaveLength(length);
     await session.close();
+  });
+
+  it("R27: a decision of a kind that is not known does not count, and the session is readable", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent } = await keepingAgent(session, [call("look")], { middleware: [isAsked] });
+    await agent.prompt("go");
+    const id = session.entries.length + 1;
+    const head = { id, parentId: session.leaf, type: "decision", w: 1, timestamp: 1 };
+    const data = { toolCallId: "call_1", decision: { type: "approved" } };
+    await session.close();
+    await appendFile(session.path, `${JSON.stringify({ ...head, ...data })}\n`);
+    const again = await openSession(session.path);
+    expect(await again.read(id)).toMatchObject({ type: "custom", kind: "decision", data });
+    const { pending } = await again.context();
+    expect(pending).toMatchObject([{ toolCall: { id: "call_1" } }]);
+    await again.close();
   });
 
   it("what could not be read again is not written", async () => {

@@ -4,7 +4,7 @@ import type { Decision } from "../contract/types.ts";
 /** What programs write in place of `args`: without it, the call would run as it is. */
 const WRONG_NAMES = ["arguments", "input", "parameters", "params"];
 
-/** Decisions by the ids of calls, as they came, from a page say. Throws on what is none. */
+/** Decisions by the ids of calls, as they came, from a page say. Throws on anything else. */
 export function readDecisions(value: unknown): Readonly<Record<string, Decision>> {
   if (!isDecisions(value)) throw new TypeError('"decisions" is an object, by the ids of calls.');
   return value;

@@ -182,7 +182,10 @@ function readCallState(
     return typeof toolName === "string" ? { type, toolCallId, toolName } : undefined;
   }
   if (type === "decision") {
-    return isDecision(decision) ? { type, toolCallId, decision } : undefined;
+    // A newer version may know more of them.
+    if (!isDecision(decision))
+      return { type: "custom", kind: type, data: { toolCallId, decision } };
+    return { type, toolCallId, decision };
   }
   if (typeof reason !== "string") return undefined;
   return {
