@@ -38,7 +38,7 @@ export {
 export { ContextOverflowError } from "./context/compactor.ts";
 export { maxResultTokens } from "./context/long-results.ts";
 export * from "./context/summarize-with.ts";
-export { readDecisions } from "./checks/decisions.ts";
+export { readDecisions } from "./contract/decisions.ts";
 export { SinkError } from "./run/emitter.ts";
 export { DEFAULT_FALLBACK_ON } from "./run/fallbacks.ts";
 export type { AgentEventOf, DecisionOf, PendingCallOf } from "./contract/by-tool.ts";

@@ -99,7 +99,7 @@ export function prepareLaunch(launch: Launch): Promise<void> | undefined {
   const { schema, given } = launch;
   if (given) {
     delete launch.given;
-    return loadPart(import("../checks/decisions.ts")).then(({ readDecisions }) => {
+    return loadPart(import("../contract/decisions.ts")).then(({ readDecisions }) => {
       readDecisions(given);
       return prepareLaunch(launch);
     });

@@ -1,5 +1,5 @@
 import { isRecord } from "@gyre/ai";
-import type { Decision } from "../contract/types.ts";
+import type { Decision } from "./types.ts";
 
 /** What programs write in place of `args`: without it, the call would run as it is. */
 const WRONG_NAMES = ["arguments", "input", "parameters", "params"];
