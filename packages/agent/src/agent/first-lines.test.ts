@@ -256,6 +256,8 @@ describe("what people write by mistake", () => {
     [{ tool: [] }, /no option "tool" of new Agent. Did you mean tools/],
     [{ fallbackModels: "openai/gpt-5" }, /`fallbackModels` is a list/],
     [{ middleware: {} }, /`middleware` is a list/],
+    [{ sink: { append: () => {} } }, /`sink` is a function: write sink: createJournal\(session\)/],
+    [{ sink: "file" }, /`sink` is a function: write sink: \(event\) => /],
     [{ middleware: [() => {}] }, /A middleware is an object: write \{ tool/],
     [{ handoffs: [new Agent()] }, /agent\.asHandoff\(\{ name, description \}\)/],
   ])("%j is answered with what to write", (options, text) => {

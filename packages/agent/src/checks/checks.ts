@@ -1,4 +1,5 @@
 import { isRecord } from "@gyre/ai";
+import { type Argument, checkArgument, checkSink, isArgument } from "./arguments.ts";
 import { explainName } from "./elsewhere.ts";
 import { NAMES, type Place } from "./names.ts";
 
@@ -6,11 +7,8 @@ import { NAMES, type Place } from "./names.ts";
  * Throws on what a compiler would find: a misspelled option, or a value of the wrong form. Names
  * that are near to none pass, since objects with more in them are spread into options.
  */
-export function checkShape(kind: Place | "subscribe", options: unknown): void {
-  if (kind === "subscribe") {
-    if (typeof options === "function") return;
-    throw new TypeError("A listener is a function: write agent.subscribe((event) => ...).");
-  }
+export function checkShape(kind: Place | Argument, options: unknown): void {
+  if (isArgument(kind)) return checkArgument(kind, options);
   if (!isRecord(options)) {
     throw new TypeError(`The options are missing: write ${kind}({ name, description }).`);
   }
@@ -21,6 +19,7 @@ export function checkShape(kind: Place | "subscribe", options: unknown): void {
     if (part in NAMES[kind] && isRecord(given)) checkSpelling(part, given);
   }
   if (kind !== "tool") checkOutput(options["output"]);
+  if (kind === "new Agent") checkSink(options["sink"]);
 }
 
 /** Options that have names of their own in them. A run checks its `limits` everywhere. */

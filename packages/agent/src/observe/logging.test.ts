@@ -538,3 +538,12 @@ describe("write", () => {
     }
   });
 });
+
+it.each([[undefined], ["app.log"], [{ write: () => {} }]])(
+  "logging(%j) is answered with what to write",
+  (given) => {
+    expect(() => logging(given as never)).toThrow(
+      /A log is a logger or a function: write logging\(console\) or logging\(\(line\) => /,
+    );
+  },
+);

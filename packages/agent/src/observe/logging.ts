@@ -1,3 +1,4 @@
+import { checkShape } from "#checks";
 import {
   type Clock,
   type Model,
@@ -103,6 +104,7 @@ export function logging(
   write: ((line: LogLine) => void) | Logger,
   { clock = systemClock }: LoggingOptions = {},
 ): Middleware {
+  checkShape("logging", write);
   const contained = createContainment("The log");
   const put = writeTo(write, contained);
   /** A service may repeat a key in its error message. */

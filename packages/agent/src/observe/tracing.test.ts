@@ -899,3 +899,12 @@ describe("content", () => {
     expect(spans[2]?.status).toBeUndefined();
   });
 });
+
+it.each([[undefined], [{}], [{ agentName: "tea" }]])(
+  "tracing(%j) is answered with what to write",
+  (given) => {
+    expect(() => tracing(given as never)).toThrow(
+      'The API of OpenTelemetry is missing: write tracing(api), with import * as api from "@opentelemetry/api".',
+    );
+  },
+);

@@ -1,3 +1,4 @@
+import { checkShape } from "#checks";
 import { type Clock, redact, listSecrets, systemClock } from "@gyre/ai";
 import type { Middleware, RunInfo } from "../contract/middleware.ts";
 import {
@@ -93,6 +94,7 @@ export interface TracingOptions {
  * new Agent({ middleware: [tracing(api)] });
  */
 export function tracing(api: OpenTelemetryApi, options: TracingOptions = {}): Middleware {
+  checkShape("tracing", api);
   const { tracerName = "@gyre/agent", agentName, captureContent = false } = options;
   const { attributes: own = {}, clock = systemClock } = options;
   const { SpanKind, SpanStatusCode } = api;
