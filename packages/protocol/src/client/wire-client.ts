@@ -74,6 +74,11 @@ export class WireClient implements WireClientApi {
   #closing: Promise<void> | undefined;
 
   constructor(options: WireClientOptions) {
+    if (typeof options?.connect !== "function") {
+      throw invalidRequest(
+        'The client has no `connect`: write { connect: connectUrl(url, { token }) }, with connectUrl of "@gyre/protocol".',
+      );
+    }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#backoff = new Backoff(options.reconnect, options.random);

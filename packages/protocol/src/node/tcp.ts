@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import type { Transport } from "../transports/base/transport.ts";
 import {
+  checkListenOptions,
   formatHost,
   type ListenOptions,
   LOOPBACK,
@@ -32,6 +33,7 @@ export async function connectTcp(options: ConnectTcpOptions): Promise<Transport>
 
 /** Listens for connections over TCP. */
 export async function listenTcp(options: ListenTcpOptions): Promise<PortListener> {
+  checkListenOptions(options);
   const { host = LOOPBACK, port: wanted = 0 } = options;
   const server = new SocketServer("tcp", options);
   const port = await server.listen({ host, port: wanted });

@@ -600,3 +600,14 @@ describe("the mirror", () => {
     );
   });
 });
+
+it.each([
+  ["an address and a token", { url: "http://127.0.0.1:9", token: "t".repeat(32) }],
+  ["an address", "http://127.0.0.1:9"],
+  ["nothing", undefined],
+])("a remote agent of %s is answered at once with what to write", async (_what, given) => {
+  const words = "write { connect: connectUrl(url, { token }) }";
+  await expect(RemoteAgent.create(given as never)).rejects.toThrow(words);
+  await expect(RemoteAgent.attach(given as never, "s")).rejects.toThrow(words);
+  await expect(RemoteAgent.list(given as never)).rejects.toThrow(words);
+});

@@ -367,7 +367,7 @@ function openClient(wire: RemoteServer): OpenClient {
 }
 
 function isClient(wire: RemoteServer): wire is WireClientApi {
-  return "request" in wire;
+  return isRecord(wire) && "request" in wire;
 }
 
 async function withClient<T>(

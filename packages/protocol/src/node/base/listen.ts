@@ -24,6 +24,20 @@ export interface ListenOptions {
   clock?: Clock;
 }
 
+/** Throws where the token or `serve` is missing, which a compiler would find. */
+export function checkListenOptions(options: Partial<ListenOptions> | undefined): void {
+  if (typeof options?.token !== "string") {
+    throw new TypeError(
+      'The token is missing: write token: makeToken(), with makeToken of "@gyre/protocol/node".',
+    );
+  }
+  if (typeof options.serve !== "function") {
+    throw new TypeError(
+      "Connections are served by nothing: write serve: (transport) => void server.serve(transport).",
+    );
+  }
+}
+
 /** A server that accepts connections. */
 export interface Listener {
   /** The address for clients, as `connectUrl` takes it. */

@@ -62,7 +62,7 @@ export class Guard {
    */
   checkPlace({ headers: { host = "", origin } }: IncomingMessage): Refusal | undefined {
     if (!this.#isOurHost(host.toLowerCase())) {
-      const what = `This server is not called "${host}". Allow that host, or call it by another.`;
+      const what = `This server is not called "${host}". Allow that host: hosts: [${JSON.stringify(host)}] of listenHttp, or gyre serve --allow-host. Or call the server by another name.`;
       return forbid("host", what);
     }
     if (origin === undefined || isSameOrigin(origin, host)) return undefined;

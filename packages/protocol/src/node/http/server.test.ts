@@ -7,6 +7,7 @@ import { ProtocolError } from "../../frames/protocol-error.ts";
 import { WireServer } from "../../server/service.ts";
 import type { Transport } from "../../transports/base/transport.ts";
 import { type HttpListener, listenHttp, type ListenHttpOptions, type LogEntry } from "./server.ts";
+import { listenTcp } from "../tcp.ts";
 import { connectWebSocket } from "../websocket-client.ts";
 
 const TOKEN = "t".repeat(32);
@@ -391,3 +392,24 @@ function hear(transport: Transport): Promise<string[]> {
     }),
   );
 }
+
+it("a host that is refused is answered with the option that allows it", async () => {
+  const listener = await listen();
+  const { body } = await ask(listener, "GET", "/metrics", { ...BEARER, host: "tea.example" });
+  const { message } = JSON.parse(body).error;
+  expect(message).toBe(
+    'This server is not called "tea.example". Allow that host: hosts: ["tea.example"] of listenHttp, or gyre serve --allow-host. Or call the server by another name.',
+  );
+  const allowed = await listen({ hosts: ["tea.example"] });
+  const { status } = await ask(allowed, "GET", "/metrics", { ...BEARER, host: "tea.example" });
+  expect(status).toBe(200);
+});
+
+it.each([
+  ["nothing", undefined, "The token is missing: write token: makeToken()"],
+  ["no token", { serve: () => {} }, "The token is missing: write token: makeToken()"],
+  ["no server", { token: TOKEN }, "write serve: (transport) => void server.serve(transport)"],
+])("listenHttp with %s is answered with what to write", async (_what, given, words) => {
+  await expect(listenHttp(given as never)).rejects.toThrow(words);
+  await expect((async () => listenTcp(given as never))()).rejects.toThrow(words);
+});

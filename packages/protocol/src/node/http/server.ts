@@ -14,6 +14,7 @@ import type { Transport } from "../../transports/base/transport.ts";
 import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
 import { HttpConnections } from "./connections.ts";
 import {
+  checkListenOptions,
   closeServer,
   formatHost,
   listenOn,
@@ -79,6 +80,7 @@ export interface HttpListener extends PortListener {
  * `Host` and `Origin` are checked before it.
  */
 export async function listenHttp(options: ListenHttpOptions): Promise<HttpListener> {
+  checkListenOptions(options);
   const { host = LOOPBACK, port = 0 } = options;
   const server = new HttpServer(options);
   const bound = await server.listen(host, port);
