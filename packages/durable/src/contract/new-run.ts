@@ -10,9 +10,22 @@ export function toNewRun(
   input: PromptInput,
   options: StartOptions & Pick<NewRun, "parent" | "budget">,
 ): NewRun {
-  const { agent, tenant = "", pool, priority = 0, at, limits, output, meta, ifIdle } = options;
+  const {
+    agent,
+    tenant = "",
+    pool,
+    priority = 0,
+    at,
+    limits,
+    output,
+    meta,
+    ifIdle,
+  } = options ?? {};
   if (typeof agent !== "string" || agent === "") {
-    throw new DurableError("invalid", "A run needs the name of an agent: give it as `agent`.");
+    throw new DurableError(
+      "invalid",
+      'A run needs the name of an agent: write runs.start(prompt, { agent: "name" }).',
+    );
   }
   const id = options.id ?? randomUUID();
   const { session = id, traceparent = "" } = options;

@@ -89,6 +89,15 @@ describe("a run that cannot be started", () => {
     await expect(large).rejects.toThrow("at most 16 MiB: keep it elsewhere");
     await expect(runs.start("", { agent: "office" })).rejects.toThrow("The prompt is empty");
     await expect(runs.start("Go.", { agent: "" })).rejects.toThrow("needs the name of an agent");
+    const without = runs.start("Go.", undefined as never);
+    await expect(without).rejects.toMatchObject({ code: "invalid" });
+    await expect(without).rejects.toThrow('write runs.start(prompt, { agent: "name" })');
+    await expect(runs.schedule("Go.", undefined as never)).rejects.toThrow(
+      "A schedule needs a name",
+    );
+    await expect(runs.start(undefined as never, { agent: "office" })).rejects.toThrow(
+      "A prompt is a text, or messages",
+    );
     expect((await runs.list()).runs).toEqual([]);
     await runs.close();
   });

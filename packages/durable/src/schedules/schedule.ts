@@ -22,9 +22,10 @@ interface Start {
 /** What is stored of a schedule at the time `now`. Throws on what no run could be started with. */
 export function toNewSchedule(
   input: PromptInput,
-  { id, cron, timeZone, everyMs, ...options }: ScheduleOptions,
+  given: ScheduleOptions,
   now: number,
 ): NewSchedule {
+  const { id, cron, timeZone, everyMs, ...options } = given ?? {};
   if (typeof id !== "string" || id === "") {
     throw new DurableError("invalid", "A schedule needs a name: give it as `id`.");
   }

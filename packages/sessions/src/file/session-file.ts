@@ -30,9 +30,15 @@ const WRITE_BYTES = 1024 * 1024;
  */
 export async function createSession(
   path: string,
-  { cwd, id = randomUUID(), from, createdAt }: NewSession,
+  session: NewSession,
   options: OpenOptions = {},
 ): Promise<SessionFile> {
+  if (typeof path !== "string" || typeof session?.cwd !== "string") {
+    throw new TypeError(
+      "A session needs a path and a folder: write createSession(path, { cwd: process.cwd() }).",
+    );
+  }
+  const { cwd, id = randomUUID(), from, createdAt } = session;
   const { clock = systemClock } = options;
   const origin = from && { from };
   const header = encodeHeader({ id, createdAt: createdAt ?? clock.now(), cwd, ...origin });

@@ -249,7 +249,7 @@ describe("what is no session", () => {
     ["JSON of another program without a line break", '{"name":"tea","type":"module"}'],
     ["JSON of another program in many lines", '{\n  "name": "tea",\n  "type": "module"\n}\n'],
     ["a log of another program", '{"type":"start"}\n{"type":"message","text":"a"}\n'],
-    ["bytes", "\u0000\u0001\n{\"type\":\"x\"}\n\u0000"],
+    ["bytes", '\u0000\u0001\n{"type":"x"}\n\u0000'],
     ["messages of another program", '{"role":"user"}\n{"role":"assistant"}\n'],
     ["another program's session", '{"type":"session","version":3,"id":"a","timestamp":"t"}\n'],
   ])("%s is left as it is", async (_name, content) => {
@@ -293,6 +293,20 @@ describe("a file that changed under an open session", () => {
     expect(await readFile(session.path, "utf8").catch(() => "none")).toBe(before);
     await session.close();
   });
+});
+
+it.each([
+  ["a path alone", ["PATH"]],
+  ["options alone", [{ cwd: "/w" }]],
+  ["no folder", ["PATH", {}]],
+  ["a folder that is not in an object", ["PATH", "/w"]],
+])("createSession with %s is answered with what to write", async (_what, given) => {
+  const path = newPath();
+  const [at, options] = given.map((one) => (one === "PATH" ? path : one));
+  await expect(createSession(at as never, options as never)).rejects.toThrow(
+    "A session needs a path and a folder: write createSession(path, { cwd: process.cwd() }).",
+  );
+  expect(await errorCode(openSession(path))).toBe("not_found");
 });
 
 describe("a place", () => {
