@@ -1,5 +1,10 @@
 import { join } from "node:path";
-import { isAddress, type McpServerConfig, type McpServerEntry, readMcpServers } from "@gyre/tools/mcp";
+import {
+  isAddress,
+  type McpServerConfig,
+  type McpServerEntry,
+  readMcpServers,
+} from "@gyre/tools/mcp";
 import {
   findProjectFile,
   MCP_FILE,
