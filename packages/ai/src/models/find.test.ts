@@ -116,6 +116,11 @@ describe("findModel", () => {
     ["anthropic/opis", ["anthropic/claude-opus-4-5"]],
     ["anthropc/claude-opus-4-5", ["anthropic/claude-opus-4-5"]],
     ["antropic/claude-opsu-4-5", ["anthropic/claude-opus-4-5"]],
+    ["claude-3-5-sonnet-latest", ["anthropic/claude-sonnet-4-10"]],
+    ["claude-3-opus-20240229", ["anthropic/claude-opus-4-5"]],
+    ["anthropic/claude-3-5-sonnet-latest", ["anthropic/claude-sonnet-4-10"]],
+    ["openai:gpt-5", ["openai/gpt-5"]],
+    ["anthropic:claude-3-opus-20240229", ["anthropic/claude-opus-4-5"]],
   ])("suggests what may be meant by %s", (query, suggestions) => {
     const error = caught(() => found(query));
     expect(error).toBeInstanceOf(ModelNotFoundError);

@@ -193,6 +193,7 @@ function separated(text: string): string {
 
 function find(query: string, entries: readonly Entry[]): Model {
   const wanted = query.trim().toLowerCase();
+  if (exactly(wanted, entries).length === 0) checkColon(query, wanted, entries);
   const { here, rest } = behindProvider(wanted, entries);
   const attempts =
     here.length > 0
@@ -210,7 +211,33 @@ function find(query: string, entries: readonly Entry[]): Model {
     here.length > 0
       ? [...suggest(rest, here), ...exactly(wanted, entries).map(({ model }) => fullId(model))]
       : [...suggestAtNear(wanted, entries), ...suggest(wanted, entries)];
+  if (suggestions.length === 0)
+    suggestions.push(...suggestNewer(rest, here.length > 0 ? here : entries));
   throw new ModelNotFoundError(query, [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS));
+}
+
+/** Throws on "openai:gpt-5", as other libraries write it, with the name that is meant. */
+function checkColon(query: string, wanted: string, entries: readonly Entry[]): void {
+  const [, service = "", id = ""] = /^([\w-]+):(.+)$/.exec(wanted) ?? [];
+  const here = entries.filter(isAt(service));
+  if (here.length === 0 || id === "") return;
+  const fits = exactly(id, here).map(({ model }) => fullId(model));
+  const near = fits.length > 0 ? fits : [...suggest(id, here), ...suggestNewer(id, here)];
+  if (near.length > 0) throw new ModelNotFoundError(query, near.slice(0, MAX_SUGGESTIONS));
+}
+
+/**
+ * The newest of the family of a model that is not offered any more. Where others of its number
+ * are, it may be a dated one that the catalog does not have: then nothing is better.
+ */
+function suggestNewer(wanted: string, entries: readonly Entry[]): string[] {
+  const { family, version } = findEntry({ id: wanted, name: wanted, provider: "", api: "" });
+  const fits = family === "/" ? [] : entries.filter((entry) => entry.family.endsWith(family));
+  const [number] = version.filter(Number.isFinite);
+  const isOffered = fits.some((entry) => entry.version.find(Number.isFinite) === number);
+  return fits.length === 0 || isOffered
+    ? []
+    : newestOfFamilies(fits).map(({ model }) => fullId(model));
 }
 
 /** A part of a name that means no model of a certain number. */

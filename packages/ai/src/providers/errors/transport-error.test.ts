@@ -45,6 +45,13 @@ describe("explainTransportError", () => {
     );
   });
 
+  it("says of a port that fetch refuses that it is the port", () => {
+    const error = new TypeError("fetch failed", { cause: new Error("bad port") });
+    expect(thrown(error, false, "http://localhost:9/v1").message).toBe(
+      "The address of Acme cannot be used (bad port). Correct it; fetch refuses this port.",
+    );
+  });
+
   it("says which host and what to do, and no more of the address", () => {
     expect(thrown(coded("ECONNREFUSED")).message).toBe(
       "Nothing answers at localhost:11434 (ECONNREFUSED). Check that Acme runs there, and its address.",

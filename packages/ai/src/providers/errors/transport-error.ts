@@ -52,7 +52,8 @@ const CONNECTION_CODES =
 const DECODING_CODES = /^(?:Z_\w+|ERR__?(?:BROTLI|ZSTD)\w*|ZSTD_\w+)$/;
 const CONNECTION_TEXT =
   /^(?:terminated|fetch failed|failed to fetch|load failed|network ?error)|\bsocket\b|\bnetwork\b|\bconnection\b|\bother side closed\b|\bpremature close\b|\bdecod|\bdecompress|\bunexpected end of file\b|\bincorrect header check\b/i;
-const ADDRESS_TEXT = /\b(?:invalid url|failed to parse url|unknown scheme|bad port)\b/i;
+const ADDRESS_TEXT = /\b(?:invalid url|failed to parse url|unknown scheme)\b/i;
+const PORT_TEXT = /\bbad port\b/i;
 const HEADER_TEXT =
   /\binvalid header value\b|\bbytestring\b|\binvalid (?:header|value).*\bheaders?\b/i;
 
@@ -96,9 +97,11 @@ function describeTransportError(
     // Without the message: it quotes the header, which may be the key.
     return fail("bad_request", "", what, `Check the key for ${at.service} for stray characters.`);
   }
-  sign = findCode(/^ERR_INVALID_URL$/) ?? (findMessage(ADDRESS_TEXT) && "invalid address");
+  const port = findMessage(PORT_TEXT) && "bad port";
+  sign = port ?? findCode(/^ERR_INVALID_URL$/) ?? (findMessage(ADDRESS_TEXT) && "invalid address");
   if (sign !== undefined) {
-    const todo = `Correct ${at.setBy || "it"}; it begins with http:// or https://.`;
+    const rule = port ? "fetch refuses this port" : "it begins with http:// or https://";
+    const todo = `Correct ${at.setBy || "it"}; ${rule}.`;
     return fail("bad_request", sign, `The address of ${at.service} cannot be used`, todo);
   }
   sign = findCode(REFUSED_CODES);
