@@ -127,6 +127,8 @@ interface Held {
   claim: Claim;
   seq: number;
   leaf: number | null;
+  /** A program holds it, which opens no runs. */
+  isProgram?: boolean;
 }
 
 /** One store and what its clients remember. */
@@ -213,7 +215,7 @@ class Side {
   async #hold(one: Extract<Call, { do: "hold" }>): Promise<unknown> {
     const outcome = await this.store.sessions.hold(one.worker, one.session);
     if (typeof outcome === "string" || !("claim" in outcome)) return outcome;
-    this.#claims.push({ claim: outcome, seq: outcome.seq, leaf: outcome.leaf });
+    this.#claims.push({ claim: outcome, seq: outcome.seq, leaf: outcome.leaf, isProgram: true });
     const { claim: _claim, ...rest } = outcome;
     return rest;
   }
@@ -259,7 +261,7 @@ class Side {
     const change = await this.#change(found, { ...one, offset: 0, takes: false, counts: true });
     const inbox = await this.store.readInbox(claim.session);
     const seen = { now: inbox.wakes, never: undefined, old: inbox.wakes - 1 }[one.seen];
-    const run = claim.run ?? (one.opens ? "r1" : undefined);
+    const run = claim.run ?? (one.opens && !found.isProgram ? "r1" : undefined);
     const outcome = await this.store.finish(claim, change, {
       status: one.status,
       ...(seen !== undefined && { seen }),
@@ -304,7 +306,7 @@ class Side {
     return {
       ...{ seq, entries, leaf: entries.at(-1)?.id ?? found.leaf },
       taken: one.takes ? inbox.items.slice(0, 1).map(({ id }) => id) : [],
-      ...(one.opens && { opens: { run: "r1", version: "2" } }),
+      ...(one.opens && !found.isProgram && { opens: { run: "r1", version: "2" } }),
       ...(one.counts && { progress: { turns: 3, usage: '{"output":1}', activeMs: 9 } }),
     };
   }
