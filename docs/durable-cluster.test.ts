@@ -46,10 +46,21 @@ class Terminal {
 
   /** Closes the terminal, with what runs in it. */
   async close(): Promise<void> {
+    const { pid, exitCode, signalCode } = this.#shell;
+    if (pid === undefined || exitCode !== null || signalCode !== null) return;
     const exited = once(this.#shell, "exit");
-    process.kill(-(this.#shell.pid ?? 0), "SIGKILL");
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch (error) {
+      // It has ended by itself in this moment.
+      if (!isGone(error)) throw error;
+    }
     await exited;
   }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ESRCH";
 }
 
 /** Does what the page says, in four terminals. */

@@ -23,7 +23,6 @@ const ALWAYS: readonly Setting[] = [
   ["core.protectNTFS", "true"],
   ["diff.external", ""],
   ["diff.orderFile", "/dev/null"],
-  ["diff.autoRefreshIndex", "false"],
   ["interactive.diffFilter", "cat"],
   ["credential.helper", ""],
   ["gpg.program", "false"],

@@ -425,8 +425,10 @@ describe("commands", () => {
       "cat src/a.txt | grep mine",
       "sed -n 1,2p src/a.txt",
     ]) {
+      // What only shows something needs no sandbox.
+      const isAsked = sandbox.kind === "none" && command.startsWith("sed");
       expect((await attempt("shell", { command }, options)).effect, command).toBe(
-        sandbox.kind === "none" ? "asked" : "ran",
+        isAsked ? "asked" : "ran",
       );
     }
   });
