@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { mustRun } from "../shared/command.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
-import { stagePackage } from "./stage.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -15,6 +14,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
  * @returns {Promise<{ tarball: string, bytes: number }>}
  */
 export async function pack(one, into) {
+  // What it needs is missing where packages are still to be installed.
+  const { stagePackage } = await import("./stage.mjs");
   const output = await inTemporaryFolder((folder) => {
     stagePackage(root, one, folder);
     return mustRun("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder });

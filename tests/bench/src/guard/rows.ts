@@ -54,7 +54,7 @@ export const LIBRARY_ROWS: Readonly<Record<string, LibraryRow>> = {
   },
   agent: {
     what: "50 agents, each made for one answer",
-    ratio: 7.2,
+    ratio: 7.4,
     reason: "state, queues, listeners, handoffs and the models of an agent",
     work: createAgentsWork(50),
   },
@@ -72,7 +72,7 @@ export const PROGRAM_ROWS: readonly ProgramRow[] = [
   },
   {
     what: "start of the program, one answer without a terminal",
-    ratio: 9.2,
+    ratio: 9.4,
     reason:
       "settings, tools, what agents wrote, a session file, its mark and the client of a service",
     args: ["-p", "Say hello."],
