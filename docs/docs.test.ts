@@ -53,7 +53,7 @@ async function runSnippets(
 }
 
 describe("the programs in the pages", () => {
-  it("compile, run and print what the page says", { tags: "long" }, async () => {
+  it("compile, run and print what the page says", { tags: "long", timeout: 600_000 }, async () => {
     const snippets = [...all].flatMap(([name, page]) => readSnippets(page, name));
     expect(snippets.length).toBeGreaterThan(30);
     const count = countCases(10, snippets.length);

@@ -3,5 +3,6 @@ declare module "croner" {
   export class Cron {
     constructor(pattern: string, options: { timezone: string; paused: true });
     nextRun(after: Date): Date | null;
+    match(time: Date): boolean;
   }
 }

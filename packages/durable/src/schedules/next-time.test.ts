@@ -94,9 +94,13 @@ describe("the next time of a cron expression", () => {
           for (let n = 0; n < 4; n++) {
             const next = expected.nextRun(new Date(at))?.getTime();
             const own = findNextTime(parseCron(cron), new Zone(zone), at);
-            expect(own, `${cron} in ${zone} after ${new Date(at).toISOString()}`).toBe(next);
-            if (next === undefined) return;
-            at = next;
+            // It also leaves out the first of March in "0 * 1 * mon-fri", which fits by its own word.
+            const isLeftOut = own !== undefined && own < (next ?? Infinity);
+            const fits = isLeftOut && expected.match(new Date(own));
+            const wanted = fits ? own : next;
+            expect(own, `${cron} in ${zone} after ${new Date(at).toISOString()}`).toBe(wanted);
+            if (own === undefined) return;
+            at = own;
           }
         },
       ),

@@ -347,7 +347,7 @@ describe("sessions of a store are those of files", { tags: "long" }, () => {
 
   it("whatever is done with them, on SQLite", async () => {
     const seed = pickSeed();
-    const numRuns = countCases(10, 500, "GYRE_CASES");
+    const numRuns = countCases(10, 80, "GYRE_CASES");
     console.log(`sessions of files and of SQLite: GYRE_SEED=${seed} GYRE_CASES=${numRuns}`);
     await fc.assert(
       fc.asyncProperty(operations, async (given) => {
@@ -368,7 +368,7 @@ describe("sessions of a store are those of files", { tags: "long" }, () => {
 
     it("whatever is done with them", async () => {
       const seed = pickSeed();
-      const numRuns = countCases(3, 200, "GYRE_CASES");
+      const numRuns = countCases(3, 30, "GYRE_CASES");
       console.log(`sessions of files and of Postgres: GYRE_SEED=${seed} GYRE_CASES=${numRuns}`);
       await fc.assert(
         fc.asyncProperty(operations, async (given) => {
