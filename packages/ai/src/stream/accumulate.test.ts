@@ -105,6 +105,15 @@ describe("what becomes of deltas", () => {
     }
   });
 
+  it("text that comes after the end of the stream is dropped: the message stays as it was", () => {
+    const { out, stream } = begin();
+    const at = out.textStart();
+    out.text(at, "all");
+    stream.end(out.message);
+    out.text(at, " and more");
+    expect(out.message.content).toEqual([{ type: "text", text: "all" }]);
+  });
+
   it("blocks may interleave", () => {
     const { out } = begin();
     const [a, b] = [out.toolCallStart("a", "x"), out.toolCallStart("b", "y")];

@@ -1,4 +1,4 @@
-import type { Runs } from "@gyre/durable";
+import { DurableError, type Runs } from "@gyre/durable";
 import type {
   SessionChanges,
   SessionInbox,
@@ -124,7 +124,10 @@ export class DurableSession implements SharedSession {
   /** The hub looks again soon where this fails. */
   readonly #onHint = (): void => {
     this.#readSoon().catch((error: unknown) => {
-      this.#options.onError(error, `following session ${this.id}`);
+      // There is nothing to follow in a store that its program has closed.
+      const isClosed = error instanceof DurableError && error.code === "closed";
+      if (isClosed) void this.close();
+      else this.#options.onError(error, `following session ${this.id}`);
     });
   };
 
