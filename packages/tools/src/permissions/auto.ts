@@ -74,7 +74,7 @@ const READS_NOTHING = new Set(
 );
 /** Read what comes by a pipe where no file is named. */
 const FILTERS = new Set(
-  "cat head tail wc sort uniq cut tr nl tac rev fold fmt paste column jq".split(" "),
+  "cat head tail wc sort uniq cut tr nl tac rev fold fmt paste column".split(" "),
 );
 
 async function findPlaceOutside(

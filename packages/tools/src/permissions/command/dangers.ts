@@ -48,7 +48,7 @@ const REMOTE = new Set(
 /** Which of a program's own commands reach the network. */
 const REMOTE_COMMANDS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
-    git: "clone fetch pull push ls-remote lfs send-email request-pull archive-remote",
+    git: "clone fetch pull push ls-remote lfs send-email request-pull",
     hg: "clone pull push incoming outgoing",
     npm: "install i in add ci clean-install update up upgrade outdated view info show search publish unpublish deprecate audit login logout adduser whoami exec x create init dist-tag owner access ping fund install-test it",
     pnpm: "install i add update up upgrade outdated view info publish audit dlx create import fetch login",
@@ -70,7 +70,6 @@ const REMOTE_COMMANDS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     dotnet: "restore add nuget tool workload",
     mvn: "deploy dependency:get",
     systemctl: "start stop restart reload enable disable",
-    python: "",
   }).map(([program, commands]) => [program, new Set(commands.split(" "))]),
 );
 

@@ -1,32 +1,32 @@
 import type { CommandPart } from "./parts.ts";
 
-/** Which arguments make a program that only shows things do more, or show what is elsewhere. */
+/**
+ * Which arguments make a program that only shows things do more, or show what is elsewhere. Long options may be cut
+ * short, so that their first letter counts.
+ */
 const NONE = /^$/;
 const SHOWS: ReadonlyMap<string, RegExp> = new Map([
   ...(
     "pwd whoami id uname arch nproc uptime echo printf basename dirname cmp comm cut tr nl tac rev " +
-    "fold fmt paste column seq which cat head stat realpath readlink df strings od jq"
+    "fold fmt paste column seq which cat head stat realpath readlink df strings od"
   )
     .split(" ")
     .map((program): [string, RegExp] => [program, NONE]),
-  ["date", /^-\w*s|^--set|^[^+-]/],
-  ["ls", /^-\w*L|^--deref/],
-  ["tail", /^-\w*[fF]|^--(?:follow|retry|pid)/],
-  ["wc", /^--files0/],
-  ["du", /^-\w*[LDH]|^--(?:deref|files0)/],
-  ["sort", /^-\w*[oT]|^--(?:output|temporary|compress|files0)/],
+  ["date", /^-\w*s|^--s|^[^+-]/],
+  ["ls", /^-\w*L|^--d/],
+  ["tail", /^-\w*[fF]|^--[frp]/],
+  ["wc", /^--f/],
+  ["du", /^-\w*[LDH]|^--[df]/],
+  ["sort", /^-\w*[oT]|^--[otcf]/],
   ["uniq", NONE],
-  ["file", /^-\w*[Cmf]|^--(?:compile|magic|files-from)/],
-  ["diff", /^-\w*[rl]|^--(?:recursive|paginate|from-file|to-file)/],
-  ["tree", /^-\w*[lo]|^--fromfile/],
+  ["file", /^-\w*[Cmf]|^--[cmf]/],
+  ["diff", /^-\w*[rl]|^--[rpft]/],
+  ["tree", /^-\w*[loR]|^--f/],
   ...["sha256sum", "sha1sum", "sha512sum", "md5sum", "cksum"].map((program): [string, RegExp] => [
     program,
-    /^-\w*c|^--check/,
+    /^-\w*c|^--c/,
   ]),
-  ...["grep", "egrep", "fgrep"].map((program): [string, RegExp] => [
-    program,
-    /^-\w*R|^--(?:deref|devices)/,
-  ]),
+  ...["grep", "egrep", "fgrep"].map((program): [string, RegExp] => [program, /^-\w*R|^--d/]),
   ["rg", /^-\w*[Lz]|^--(?:follow|pre|search-zip|hostname-bin)/],
   ["find", /^-(?:L|H|follow|delete|exec|ok|f(?:print|ls)|files0)/],
 ]);
