@@ -475,9 +475,10 @@ describe("limits and order", () => {
     const real = await openStore(url);
     let appends = 0;
     const store = wrapStore(real, (name, call) => {
-      // It dies after its second turn.
-      if (name === "append" && ++appends > 4) return new Promise(() => {});
-      return call();
+      if (name === "append") appends++;
+      // It dies after its second turn, and is not born again.
+      const isDead = appends > 4 && (name === "append" || name === "claim");
+      return isDead ? new Promise(() => {}) : call();
     });
     const first = new Worker(new Runs(store), { agents: [agent], leaseMs: 60_000 });
     await first.start();
