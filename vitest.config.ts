@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 import { JsonReporter } from "vitest/node";
 import { findPostgres } from "./tests/support/postgres-programs.ts";
 import { findBubblewrap, MissingProgramReporter } from "./tests/support/system-programs.ts";
+import { UnsteadyReporter } from "./tests/support/unsteady.ts";
 
 /** A file for the results as JSON, beside what is printed. */
 const report = process.env["GYRE_TEST_REPORT"];
@@ -13,6 +14,9 @@ const report = process.env["GYRE_TEST_REPORT"];
 const required = process.env["GYRE_REQUIRE"];
 const hasBubblewrap = required === "bubblewrap" || findBubblewrap();
 const hasPostgres = required === "postgres" || findPostgres() !== undefined;
+
+/** How often a failed test is run again. A test that passes then is reported as unsteady. */
+const retry = Number(process.env["GYRE_TEST_RETRY"] ?? 0);
 
 export default defineConfig({
   // The packages' sources, not what was built from them.
@@ -33,6 +37,7 @@ export default defineConfig({
     // Limits for a test that hangs. On a busy machine a test takes several times as long.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    retry,
     expect: { poll: { timeout: 60_000 } },
     tags: [
       {
@@ -52,6 +57,7 @@ export default defineConfig({
     ],
     reporters: [
       "default",
+      ...(retry === 0 ? [] : [new UnsteadyReporter()]),
       ...(hasBubblewrap ? [] : [new MissingProgramReporter("bubblewrap")]),
       ...(hasPostgres
         ? []

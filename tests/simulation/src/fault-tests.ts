@@ -51,7 +51,7 @@ async function runTests(
 ): Promise<string | undefined> {
   const config = join(root, "tests/simulation/faulty.config.ts");
   const args = [join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", config, ...tests];
-  const env = { ...process.env, ...variables };
+  const env = { ...process.env, ...variables, GYRE_TEST_RETRY: "0" };
   const { out, code, signal } = await runNode(args, { cwd: root, env }, SILENCE_MS);
   if (signal) return "hang: a test does not end";
   if (code !== 0 && out.trim() === "") return `crash: the tests ended with ${code} and no report`;
