@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HEAD_BYTES, TAIL_BYTES } from "./output.ts";
+import { processInfo } from "./process-tree.ts";
 import { type RunOptions, runProgram, startProgram } from "./processes.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
 
@@ -22,6 +23,17 @@ const program = (...argv: string[]): ProgramSpec => ({ argv, cwd: folder, env: {
 const sh = (script: string): ProgramSpec => program("sh", "-c", script);
 const run = (spec: ProgramSpec, more: Partial<RunOptions> = {}): ReturnType<typeof runProgram> =>
   runProgram(spec, { spoolFolder: folder, ...more });
+
+/** Longer than pipes of a program that has exited may be quiet. */
+const HANG_MS = 300;
+
+function hang(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+function hangUntilDead(pid: number): void {
+  while (processInfo(pid)?.isZombie === false) hang(1);
+}
 
 describe.runIf(isPosix)("running a program", () => {
   it("gives exit code, output and time", async () => {
@@ -162,6 +174,27 @@ describe.runIf(isPosix)("output", () => {
     });
     expect(pieces).toEqual(["stdout 1", "stderr 2", "stdout 3", "stderr 4"]);
   });
+
+  it.runIf(process.platform === "linux")(
+    "is read where the exit is noticed before it, and the event loop hangs then",
+    async () => {
+      // The kernel reports the exit of the first; before it is handled the second exits as well, so
+      // that both exits are handled before the output of the second is looked at.
+      const script = "until [ -e go ]; do sleep 0.01; done; printf second";
+      const second = await startProgram(sh(script), { spoolFolder: folder });
+      const first = await startProgram(program("printf", "first"), {
+        spoolFolder: folder,
+        onOutput: () => {
+          writeFileSync(join(folder, "go"), "");
+          hangUntilDead(second.pid);
+          setImmediate(() => hang(HANG_MS));
+        },
+      });
+      hangUntilDead(first.pid);
+      expect((await first.ended).stdout.head).toBe("first");
+      expect((await second.ended).stdout.head).toBe("second");
+    },
+  );
 
   it("is decoded across pieces", async () => {
     const pieces: string[] = [];

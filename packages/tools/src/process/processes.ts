@@ -13,11 +13,14 @@ import { unwatch, watch } from "./running-trees.ts";
 
 export type { CapturedOutput } from "./output.ts";
 
-/** After a program has exited, its pipes are closed once nothing came for this long. */
-const PIPE_GRACE_MS = 100;
+/** After a program has exited, its pipes are looked at so often. */
 const PIPE_POLL_MS = 10;
-/** Pipes are closed even if something still comes. */
-const PIPE_LIMIT_MS = 2_000;
+/** They are closed once nothing came, after so many looks. */
+const QUIET_POLLS = 10;
+/** They are closed even if something still comes. */
+const MAX_POLLS = 200;
+/** How long it may take to write the rest of the output to the disk. */
+const SPOOL_GRACE_MS = 100;
 
 type StreamName = "stdout" | "stderr";
 
@@ -152,7 +155,7 @@ export async function startProgram(
     const isOwnEnd = endedBy === "itself" && !failure;
     const [left] = await Promise.all([
       tree.end(),
-      closePipes([stdout, stderr], isOwnEnd ? PIPE_LIMIT_MS : PIPE_GRACE_MS),
+      closePipes([stdout, stderr], isOwnEnd ? MAX_POLLS : QUIET_POLLS),
     ]);
     unwatch(tree);
     if (left.length === 0) note.remove();
@@ -286,21 +289,23 @@ function readPipe(stream: Readable, folder: string, onPiece: (piece: string) => 
  * Reads pipes of a program that has exited to their end, or until they are quiet for
  * as long as a process that still holds them may take to be ended.
  */
-async function closePipes(pipes: readonly Pipe[], limitMs: number): Promise<void> {
-  const exitedAt = Date.now();
+async function closePipes(pipes: readonly Pipe[], maxPolls: number): Promise<void> {
   const closed = Promise.all(pipes.map((pipe) => pipe.closed));
   let bytesBefore = -1;
-  for (let waited = 0; waited < limitMs; waited = Date.now() - exitedAt) {
+  for (let polls = 0; polls < maxPolls; polls++) {
     const bytes = pipes.reduce((sum, pipe) => sum + pipe.capture.bytes, 0);
     const isQuiet = bytes === bytesBefore && !pipes.some((pipe) => pipe.isBusy);
-    if (isQuiet && waited >= PIPE_GRACE_MS) break;
+    if (isQuiet && polls >= QUIET_POLLS) break;
     if (await within(closed, PIPE_POLL_MS)) break;
+    // Where the event loop hangs, a timer comes before what is in the pipes: they are read between
+    // timers and this, so each look counts, however late it is.
+    await new Promise((resolve) => setImmediate(resolve));
     bytesBefore = bytes;
   }
   for (const pipe of pipes) pipe.stream.destroy();
   await within(
     closed.then(() => Promise.all(pipes.map((pipe) => pipe.capture.close()))),
-    PIPE_GRACE_MS,
+    SPOOL_GRACE_MS,
   );
 }
 
