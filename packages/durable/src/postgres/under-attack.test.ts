@@ -11,6 +11,7 @@ import { durableTask } from "../tools/task.ts";
 import { effectTool, scriptedAgent } from "../worker/harness.ts";
 import { Worker } from "../worker/worker.ts";
 
+const original = Client.prototype.query;
 const payA = callAll([["pay", { to: "a" }]]);
 
 const wish: ClaimWish = {
@@ -323,5 +324,33 @@ describe("Postgres under attack", { tags: "postgres" }, () => {
     expect(effects.length).toBeLessThanOrEqual(30);
     await worker.stop();
     await runs.close();
+  });
+
+  it("D26 sessions that are set aside together share a connection, one statement at a time", async () => {
+    const store = await openStore(server.url(), await newSchema());
+    await store.register({ id: "w1", agents: [], pools: [""], leaseMs: 60_000 });
+    for (const id of ["a", "b", "c"]) {
+      await store.start(toNewRun("Go.", { agent: "office", id, session: id }));
+    }
+    expect((await store.claim(wish)).claims).toHaveLength(3);
+    await store.heartbeat("w1", -1, 3);
+    const queries = vi.spyOn(Client.prototype, "query");
+    const busy = new Set<Client>();
+    const overlaps: unknown[] = [];
+    queries.mockImplementation(function query(this: Client, ...args: unknown[]) {
+      if (busy.has(this)) overlaps.push(args[0]);
+      busy.add(this);
+      const result: unknown = Reflect.apply(original, this, args);
+      return Promise.resolve(result).finally(() => busy.delete(this)) as never;
+    });
+    try {
+      const swept = await store.sweep({ expired: true, maxDeaths: 0 });
+      expect(swept.map(({ status }) => status)).toEqual(["aside", "aside", "aside"]);
+    } finally {
+      queries.mockRestore();
+    }
+    expect(overlaps).toEqual([]);
+    expect((await store.readRun("b"))?.error).toContain("set aside");
+    await store.close();
   });
 });

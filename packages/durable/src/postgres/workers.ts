@@ -103,18 +103,13 @@ export async function removeOwner(
     ...[maxDeaths, ...values],
   );
   const swept = rows.filter(({ status }) => status !== "idle");
-  return Promise.all(
-    swept.map(async ({ id, owner, run, deaths, status }) => {
-      if (status === "aside") {
-        await db.run("update gyre_run set error = $2 where id = $1", run, explainAside(deaths));
-      }
-      const why = "expired" as const;
-      return {
-        session: id,
-        worker: owner ?? "",
-        status: status === "aside" ? "aside" : "ready",
-        why,
-      };
-    }),
-  );
+  // One after the other: they share a connection.
+  for (const { run, deaths, status } of swept) {
+    if (status !== "aside") continue;
+    await db.run("update gyre_run set error = $2 where id = $1", run, explainAside(deaths));
+  }
+  return swept.map(({ id, owner, status }) => ({
+    ...{ session: id, worker: owner ?? "", why: "expired" },
+    status: status === "aside" ? "aside" : "ready",
+  }));
 }

@@ -104,14 +104,12 @@ function* finishLive(
   yield* live.finish(event.message, { id, token, seq });
 }
 
-/** The end of a run that was aborted before it began: the log has nothing of it. */
-function toUnbegun({ id, usage }: RunRow, after = 0): RunEvent {
+/** The end of a run that never began, as it was aborted before or is damaged: the log has nothing of it. */
+function toUnbegun({ id, stop, error, usage }: RunRow, after = 0): RunEvent {
   const end = {
-    run: id,
-    stop: "aborted" as const,
-    turns: 0,
-    usage: JSON.parse(usage),
-    pending: [],
+    ...{ run: id, turns: 0, usage: JSON.parse(usage), pending: [] },
+    stop: stop === "error" ? ("error" as const) : ("aborted" as const),
+    ...(error !== undefined && { errorMessage: error }),
   };
   return { seq: after, activation: 0, event: toEndEvent(end) };
 }

@@ -1,7 +1,6 @@
-import type { AgentEndEvent } from "@gyre/agent";
-import { SinkError } from "@gyre/agent";
-import { errorMessage } from "@gyre/ai";
-import { type EntryInfo, openEntryLog, type Session } from "@gyre/sessions";
+import { type AgentEndEvent, type AgentMessage, SinkError } from "@gyre/agent";
+import { errorMessage, type Usage } from "@gyre/ai";
+import { type EntryInfo, openEntryLog, type Session, SessionError } from "@gyre/sessions";
 import type { DurableAgent, OpenRun } from "../contract/agent.ts";
 import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
@@ -13,7 +12,7 @@ import { toSummary } from "../runs/summary.ts";
 import { readShared } from "./budget.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
-import { toStoredEnd, Work } from "./work.ts";
+import { toStoredEnd, Work, type WorkParts } from "./work.ts";
 import type { WorkerOptions } from "./worker.ts";
 
 /** After an error that is not the run's another worker may have more luck. */
@@ -153,8 +152,10 @@ export class Activation {
       entries,
       log: this.#log,
     });
+    const messages = prompt && readPrompt(prompt);
+    if (typeof messages === "string") return this.#refuse(row, prompt, messages);
     if (claim.version === "") this.#log.open({ run: row.id, version: this.#definition.version });
-    if (prompt) await this.#openNext(session, prompt);
+    if (prompt && messages) await this.#openNext(session, prompt, messages);
     const work = await this.#open(session, row);
     if (typeof work === "string") return this.#fail(row, work);
     this.#work = work;
@@ -183,8 +184,11 @@ export class Activation {
   }
 
   /** The prompt of a run that waited for the one before it. */
-  async #openNext(session: Session, { id, data }: InboxItem): Promise<void> {
-    const messages = decodeMessages(JSON.parse(data));
+  async #openNext(
+    session: Session,
+    { id }: InboxItem,
+    messages: readonly AgentMessage[],
+  ): Promise<void> {
     await this.#log.deliver(id, async () => {
       for (const message of messages) {
         await session.append({ type: "message", message });
@@ -195,15 +199,30 @@ export class Activation {
 
   /** Opens the agent; a text says why that failed. */
   async #open(session: Session, row: RunRow): Promise<Work | string> {
+    let read: Pick<WorkParts, "context" | "shared"> & { meta: OpenRun["meta"] };
+    try {
+      read = {
+        context: await session.context(),
+        shared: await readShared(this.#runs.store, row, JSON.parse(row.usage)),
+        meta: row.meta === undefined ? {} : JSON.parse(row.meta),
+      };
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      this.#runs.report(error, `run "${row.id}"`);
+      return `Run "${row.id}" cannot be read from its store: ${errorMessage(error)} Put it right there, and retry the run.`;
+    }
+    return this.#openAgent(session, row, read);
+  }
+
+  async #openAgent(
+    session: Session,
+    row: RunRow,
+    { context, shared, meta }: Pick<WorkParts, "context" | "shared"> & { meta: OpenRun["meta"] },
+  ): Promise<Work | string> {
     const { claim } = this;
-    const context = await session.context();
-    const shared = await readShared(this.#runs.store, row, JSON.parse(row.usage));
     const open: OpenRun = {
       ...{ id: row.id, session: claim.session, tenant: claim.tenant, activation: claim.token },
-      meta: row.meta === undefined ? {} : JSON.parse(row.meta),
-      settings: context.settings,
-      transcript: session,
-      signal: this.#lost.signal,
+      ...{ meta, settings: context.settings, transcript: session, signal: this.#lost.signal },
     };
     try {
       const options = await this.#definition.open(open);
@@ -286,15 +305,26 @@ export class Activation {
     this.#observer.log({ event: "end", session: this.claim.session, run, stop, turns, activeMs });
   }
 
+  /** Ends a run that has not begun, and never can. */
+  #refuse(
+    row: RunRow,
+    prompt: InboxItem | undefined,
+    errorText: string,
+  ): Promise<ActivationOutcome> {
+    this.#runs.report(new Error(errorText), "inbox: prompt");
+    if (prompt) this.#log.take(prompt.id);
+    return this.#fail(row, errorText, false);
+  }
+
   /** Ends a run that cannot be worked on. `retry()` tries again. */
-  async #fail(row: RunRow, errorText: string): Promise<ActivationOutcome> {
+  async #fail(row: RunRow, errorText: string, writesEnd = true): Promise<ActivationOutcome> {
     for (;;) {
       await this.#readInbox();
       const end: AgentEndEvent = {
         ...{ type: "agent_end", messages: [], stop: "error", errorMessage: errorText },
-        ...{ turns: row.turns, usage: JSON.parse(row.usage), undelivered: [], pending: [] },
+        ...{ turns: row.turns, usage: readUsage(row), undelivered: [], pending: [] },
       };
-      if ((await this.#end(row, end, true)) === "woken") continue;
+      if ((await this.#end(row, end, writesEnd)) === "woken") continue;
       this.#noteEnd(row, end, row.activeMs);
       return "ended";
     }
@@ -320,6 +350,31 @@ function planNext(
   if (dues.length === 0) return { status: "idle" };
   const readyInMs = Math.min(...dues);
   return { status: "ready", ...(readyInMs > 0 && { readyInMs }) };
+}
+
+/** The messages of a prompt; a text says why there are none. */
+function readPrompt({ run, data }: InboxItem): AgentMessage[] | string {
+  try {
+    return decodeMessages(JSON.parse(data));
+  } catch (error) {
+    return `The prompt of run "${run}" cannot be read: ${errorMessage(error)} It stays in the inbox of its session: send it again as another run.`;
+  }
+}
+
+/** Of a run that ends, also where it cannot be read. */
+function readUsage({ usage }: RunRow): Usage {
+  try {
+    return JSON.parse(usage);
+  } catch {
+    // The error that the run ends with says so.
+    return {};
+  }
+}
+
+/** Whether a row has something else than was written to it: another worker cannot read it either. */
+function isUnreadable(error: unknown): boolean {
+  if (error instanceof SyntaxError || error instanceof TypeError) return true;
+  return error instanceof SessionError && error.code === "unreadable";
 }
 
 function isFenced(error: unknown): boolean {

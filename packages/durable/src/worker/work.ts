@@ -49,7 +49,7 @@ const SINK_TIMEOUT_MS = 2_147_483_647;
 /** With room for the fields of its entry. */
 const MAX_RESULT_BYTES = MAX_ENTRY_BYTES - 65_536;
 
-interface WorkParts {
+export interface WorkParts {
   runs: Runs;
   claim: Claim;
   row: RunRow;

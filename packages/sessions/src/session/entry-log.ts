@@ -114,8 +114,16 @@ class RowLog implements SessionLog {
   #fields(row: EntryRow | undefined, at: number): Fields {
     const id = this.index.idAt(at);
     if (row?.id !== id) throw this.error("unreadable", `has no entry ${id} any more`);
-    const fields: unknown = JSON.parse(row.data);
+    const fields = this.#parse(row);
     if (!isRecord(fields)) throw this.error("unreadable", `has an entry ${id} that is no object`);
     return { ...fields, type: row.type, timestamp: row.timestamp };
+  }
+
+  #parse({ id, data }: EntryRow): unknown {
+    try {
+      return JSON.parse(data);
+    } catch (error) {
+      throw this.error("unreadable", `has an entry ${id} that is no JSON`, error);
+    }
   }
 }
