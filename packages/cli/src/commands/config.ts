@@ -5,14 +5,11 @@ import { EXIT, type ExitCode, UsageError } from "../core/exit-codes.ts";
 import { readFlags } from "../core/flag-settings.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
-import {
-  inspectSettings,
-  type SettingsLayer,
-  type SettingsSource,
-} from "@gyre/coding/internal/settings/load";
+import { inspectSettings } from "@gyre/coding/internal/settings/load";
 import { oneLine } from "@gyre/coding/internal/settings/problem";
-import { shownValue, withoutSecrets } from "@gyre/coding/internal/settings/shown";
-import { SETTING_NAMES, type SettingName, SETTINGS } from "@gyre/coding/internal/settings/table";
+import { withoutSecrets } from "@gyre/coding/internal/settings/shown";
+import { SETTING_NAMES } from "@gyre/coding/internal/settings/table";
+import { listOrigins, listSettings } from "../text/settings-text.ts";
 
 const INDENT = 2;
 
@@ -44,29 +41,15 @@ export async function runConfig(
     const whole = { settings: Object.fromEntries(set), files, problems };
     io.stdout.write(`${JSON.stringify(whole, undefined, INDENT)}\n`);
   } else {
-    const rows = SETTING_NAMES.map((name) => {
-      const value = settings[name];
-      if (value === undefined) return [name, unsetText(name)];
-      return [name, `${shownValue(value)}  (${listOrigins(name, layers).join(", ")})`];
-    });
+    const rows = listSettings(settings, layers).map(({ name, value, from }) => [
+      name,
+      `${value}  (${from.length > 0 ? from.join(", ") : "default"})`,
+    ]);
     const places = files.map(({ of, path, state }) => [of, `${oneLine(path)} (${state})`]);
     io.stdout.write(`${aligned(rows)}\n${aligned(places)}`);
     for (const { level, text } of problems) io.stderr.write(`gyre: ${level}: ${text}\n`);
   }
   return problems.some(({ level }) => level === "error") ? EXIT.failed : EXIT.done;
-}
-
-/** What holds where nothing sets it. */
-function unsetText(name: SettingName): string {
-  const { otherwise, standard } = SETTINGS[name];
-  return `${standard === undefined ? (otherwise ?? "not set") : shownValue(standard)}  (default)`;
-}
-
-/** The sources that set a value: the last one, or all of them where values add up. */
-function listOrigins(name: SettingName, layers: readonly SettingsLayer[]): SettingsSource[] {
-  const all = layers.filter(({ settings }) => settings[name] !== undefined);
-  const sources = all.map(({ source }) => source);
-  return SETTINGS[name].add ? sources : sources.slice(-1);
 }
 
 /** Two columns; what takes several lines is set off as a whole. */

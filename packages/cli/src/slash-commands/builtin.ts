@@ -81,9 +81,33 @@ export const builtinCommands: readonly SlashCommand[] = [
       return { retry: true };
     },
   },
+  {
+    name: "status",
+    about: "show model, mode, folder, sandbox, tools and session",
+    allowWhileRunning: true,
+    run: async (_rest, { harness, setup: { settings = {} } }) =>
+      (await import("./program/status.ts")).showStatus(harness, settings),
+  },
+  {
+    name: "config",
+    aliases: ["settings"],
+    about: "show what is set, and where",
+    hint: "[all]",
+    allowWhileRunning: true,
+    run: async (rest, { setup }) => (await import("./program/config.ts")).showSettings(rest, setup),
+  },
+  {
+    name: "login",
+    about: "store the key of a service",
+    hint: "[service]",
+    views: ["terminal", "screen reader"],
+    run: async (rest, context) =>
+      (await import("./program/login.ts")).storeServiceKey(rest, context),
+  },
   helpCommand,
   {
     name: "quit",
+    aliases: ["exit"],
     about: "leave",
     views: ["terminal", "screen reader"],
     allowWhileRunning: true,
@@ -92,6 +116,7 @@ export const builtinCommands: readonly SlashCommand[] = [
   resumeCommand,
   {
     name: "new",
+    aliases: ["clear"],
     about: "begin a new session",
     hint: "[prompt]",
     views: ["terminal", "screen reader"],

@@ -33,7 +33,7 @@ export interface SlashContext extends CommandContext {
   /** The agent that is open now. */
   harness: Harness;
   env: Environment;
-  setup: Pick<Setup, "cwd" | "layers">;
+  setup: Pick<Setup, "cwd" | "layers"> & Partial<Pick<Setup, "settings">>;
   /** Models that can be chosen. */
   models: () => Promise<readonly ModelChoice[]>;
   /** All commands of this view. */
@@ -43,6 +43,8 @@ export interface SlashContext extends CommandContext {
   /** Asks for a place in the tree of a session. Undefined: the question was left. */
   chooseEntry?: (session: Session) => Promise<OpenRequest | undefined>;
   copy?: (text: string) => Promise<Copied>;
+  /** Asks for a secret, which is not shown. Undefined: the question was left. */
+  askSecret?: (title: string) => Promise<string | undefined>;
   lines?: LineControls;
 }
 
@@ -67,7 +69,7 @@ export function createSlashContext(
   return {
     ...own,
     env,
-    setup: { cwd, ...(layers && { layers }) },
+    setup: { cwd, settings, ...(layers && { layers }) },
     commands,
     async models() {
       const { usableModels } = await import("@gyre/coding/internal/models/usable-models");

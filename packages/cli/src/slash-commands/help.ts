@@ -82,11 +82,14 @@ export function keyTable(): CommandPart {
 
 /** The commands as a table. */
 export function commandTable(
-  commands: readonly Pick<SlashCommand, "name" | "about" | "hint">[],
+  commands: readonly Pick<SlashCommand, "name" | "aliases" | "about" | "hint">[],
 ): Extract<CommandPart, { type: "table" }> {
-  const rows = commands.map(({ name, about, hint }) => [
+  const rows = commands.map(({ name, aliases = [], about, hint }) => [
     { code: `/${name}` },
-    hint === undefined ? about : `${about} (${hint.replace(/^\[(.*)\]$/, "$1")})`,
+    [
+      hint === undefined ? about : `${about} (${hint.replace(/^\[(.*)\]$/, "$1")})`,
+      ...(aliases.length > 0 ? [`also ${aliases.map((alias) => `/${alias}`).join(", ")}`] : []),
+    ].join("; "),
   ]);
   return { type: "table", columns: ["command", "does"], rows };
 }

@@ -8,6 +8,7 @@ export const CACHE_NOTE = "The service's cache starts over: the next request is 
 /** `/model [NAME]`: takes another model, from a list where none is named. */
 export const modelCommand: SlashCommand = {
   name: "model",
+  aliases: ["models"],
   about: "show the models, or take another one",
   hint: "name of a model",
   allowWhileRunning: true,

@@ -13,6 +13,7 @@ type Wanted = { path: string } | "all folders";
 /** `/resume [id or words]`: goes on with another session. */
 export const resumeCommand: SlashCommand = {
   name: "resume",
+  aliases: ["sessions"],
   about: "go on with another session",
   hint: "[id or words]",
   views: ["terminal", "screen reader"],

@@ -36,6 +36,7 @@ type Extent = "both" | "files" | "conversation" | "cancel";
 /** `/rewind`: back to before a prompt, with the conversation, the files or both. */
 export const rewindCommand: SlashCommand = {
   name: "rewind",
+  aliases: ["undo"],
   about: "take the conversation, files or both back to before a prompt",
   views: ["terminal", "screen reader"],
   async run(_rest, context) {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AssistantMessage, type Model } from "@gyre/ai";
@@ -28,6 +28,7 @@ afterEach(async () => {
 interface PlayedOptions {
   script?: ScriptStep[];
   layers?: Setup["layers"];
+  settings?: Setup["settings"];
   mcp?: Mcp;
   tools?: string[];
   approvals?: Approvals;
@@ -35,7 +36,7 @@ interface PlayedOptions {
 
 /** Commands on a real agent whose model follows a script. */
 async function played(options: PlayedOptions = {}): Promise<FakeView> {
-  const { script = ["Hello"], layers, mcp } = options;
+  const { script = ["Hello"], layers, mcp, settings } = options;
   const { tools = ["read", "grep"], approvals = "deny" } = options;
   const model = scriptedModel(script);
   const env = { XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder, HOME: folder };
@@ -62,11 +63,17 @@ async function played(options: PlayedOptions = {}): Promise<FakeView> {
     },
   });
   const of = mcp ? Object.assign(harness, { mcp }) : harness;
-  return new FakeView({ harness: of, env, cwd: folder, ...(layers && { layers }) });
+  return new FakeView({
+    harness: of,
+    env,
+    cwd: folder,
+    ...(settings && { settings }),
+    ...(layers && { layers }),
+  });
 }
 
 it("each name is there once", () => {
-  const names = builtinCommands.map(({ name }) => name);
+  const names = builtinCommands.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
   expect(new Set(names).size).toBe(names.length);
 });
 
@@ -333,6 +340,60 @@ describe("/compact", () => {
     const view = await played();
     await view.run("compact");
     expect(view.output).toEqual(["There is nothing to leave out yet."]);
+  });
+});
+
+describe("/status", () => {
+  it("shows model, mode, folder, sandbox, tools and session", async () => {
+    const view = await played();
+    await view.run("status");
+    const [shown = ""] = view.output;
+    expect(shown).toContain(`| model | \`${view.harness.model.provider}/`);
+    expect(shown).toContain("| mode | ask |");
+    expect(shown).toContain("| sandbox | none, as you set it |");
+    expect(shown).toContain("| network | commands do not reach it |");
+    expect(shown).toContain("| tools | read, grep |");
+    expect(shown).toContain("| session | begins with the first prompt |");
+    await view.harness.prompt({ text: "Look" });
+    await view.run("status");
+    expect(view.output[1]).toContain(`| session | \`${view.harness.session?.header.id}\` |`);
+  });
+});
+
+describe("/config", () => {
+  it("shows what is set and by what, and all else if that is asked for", async () => {
+    const settings = { mode: "plan", allow: ["shell(ls)"] } as const;
+    const view = await played({
+      settings,
+      layers: [{ source: "user file", settings }],
+    });
+    await view.run("config");
+    expect(view.output[0]).toContain('| `mode` | "plan" | user file |');
+    expect(view.output[0]).not.toContain("`network`");
+    await view.run("settings all");
+    expect(view.output[1]).toContain("| `network` | false | default |");
+    await expect(view.run("config mode")).rejects.toThrow('/config takes "all" or nothing');
+  });
+});
+
+describe("/login", () => {
+  it("asks for a key, stores it for the user alone, and does not show it", async () => {
+    const view = await played();
+    view.secret = "sk-ant-secret";
+    await view.run("login anthropic");
+    const file = join(folder, "gyre", "keys.json");
+    expect(view.output[0]).toContain(file);
+    expect(view.output.join()).not.toContain("sk-ant-secret");
+    expect(readFileSync(file, "utf8")).toContain("sk-ant-secret");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it("stores nothing where the question is left, and suggests a service", async () => {
+    const view = await played();
+    view.answers = ["OpenAI"];
+    await view.run("login");
+    expect(view.output).toEqual(["No key was stored."]);
+    await expect(view.run("login antropic")).rejects.toThrow("Did you mean anthropic?");
   });
 });
 

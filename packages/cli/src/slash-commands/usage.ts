@@ -75,6 +75,7 @@ const PURPOSE_NAMES: Readonly<Record<Purpose, string>> = {
 /** `/cost`: what the session and the last prompt have used, by purpose and by model. */
 export const costCommand: SlashCommand = {
   name: "cost",
+  aliases: ["usage"],
   about: "show what this session has used",
   allowWhileRunning: true,
   run(_rest, { harness }) {

@@ -1,9 +1,10 @@
-import type {
-  Choice,
-  CommandPart,
-  CommandResult,
-  OpenRequest,
-  Question,
+import {
+  type Choice,
+  type CommandPart,
+  type CommandResult,
+  findCommand,
+  type OpenRequest,
+  type Question,
 } from "@gyre/coding/internal/conversation/command";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { Setup } from "../core/setup.ts";
@@ -17,6 +18,7 @@ export interface FakeViewOptions {
   cwd: string;
   env: Readonly<Record<string, string | undefined>>;
   layers?: Setup["layers"];
+  settings?: Setup["settings"];
   commands?: readonly SlashCommand[];
 }
 
@@ -34,6 +36,8 @@ export class FakeView {
   readonly trees: string[] = [];
   readonly stop = new AbortController();
   quits = 0;
+  /** What is typed where a secret is asked for; undefined: the question is left. */
+  secret: string | undefined;
   /** The labels, or the beginnings of some, to choose; without one a question is left. */
   answers: string[] = [];
   readonly #options: FakeViewOptions;
@@ -51,12 +55,12 @@ export class FakeView {
   }
 
   get context(): SlashContext {
-    const { cwd, env, harness, layers } = this.#options;
+    const { cwd, env, harness, layers, settings } = this.#options;
     return {
       harness,
       env,
       signal: this.stop.signal,
-      setup: { cwd, ...(layers && { layers }) },
+      setup: { cwd, ...(settings && { settings }), ...(layers && { layers }) },
       commands: () => this.commands,
       help: [keyTable()],
       models: () => Promise.resolve([]),
@@ -66,6 +70,7 @@ export class FakeView {
         this.trees.push(session.header.id);
         return Promise.resolve(undefined);
       },
+      askSecret: () => Promise.resolve(this.secret),
       copy: (text): Promise<Copied> => {
         this.copied.push(text);
         return Promise.resolve({ terminal: true });
@@ -76,7 +81,7 @@ export class FakeView {
   /** `name rest`. */
   async run(line: string): Promise<void> {
     const [name = "", ...rest] = line.split(" ");
-    const command = this.commands.find((each) => each.name === name);
+    const command = findCommand(name, this.commands);
     if (!command) throw new Error(`There is no command ${name}.`);
     const result = await command.run(rest.join(" "), this.context);
     if (typeof result === "string") this.output.push(result);

@@ -82,6 +82,8 @@ export type View = "terminal" | "screen reader" | "editor";
 /** `/name rest`. */
 export interface Command<C extends CommandContext = CommandContext> {
   name: string;
+  /** Other names for it. A command that has one of them as its name takes precedence. */
+  aliases?: readonly string[];
   /** One line for lists, without a period. */
   about: string;
   /** What to write behind its name. */
@@ -106,6 +108,17 @@ export interface Command<C extends CommandContext = CommandContext> {
 export function parseCommand(text: string): { name: string; rest: string } | undefined {
   const [, name, rest = ""] = /^\/([\w:.-]*)(?:\s+([^]*))?$/.exec(text) ?? [];
   return name === undefined ? undefined : { name, rest: rest.trim() };
+}
+
+/** The command of a name, else the one that has it as another name. */
+export function findCommand<C extends Pick<Command, "name" | "aliases">>(
+  name: string,
+  commands: readonly C[],
+): C | undefined {
+  return (
+    commands.find((each) => each.name === name) ??
+    commands.find(({ aliases }) => aliases?.includes(name))
+  );
 }
 
 /** A paragraph of Markdown. */

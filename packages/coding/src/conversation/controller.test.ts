@@ -323,6 +323,34 @@ describe("a slash command", () => {
     expect(view.readys).toBe(2);
   });
 
+  it("has other names, unless another command is called so", async () => {
+    const ran: string[] = [];
+    const named = (name: string, aliases: string[] = []): Command => ({
+      name,
+      aliases,
+      about: "",
+      run: () => void ran.push(name),
+    });
+    const { controller } = await setUp([], [named("new", ["clear", "reset"]), named("reset")]);
+    await controller.submit("/clear");
+    await controller.submit("/reset");
+    expect(ran).toEqual(["new", "reset"]);
+  });
+
+  it("that is mistyped is rejected with what may be meant", async () => {
+    const { controller, view } = await setUp(
+      [],
+      [{ name: "new", aliases: ["clear"], about: "", run: () => {} }],
+    );
+    await controller.submit("/claer");
+    expect(view.of("rejected")).toMatchObject([
+      {
+        text: "/claer",
+        reason: 'There is no command "/claer". Did you mean /clear? /help lists the commands.',
+      },
+    ]);
+  });
+
   it("is no command where a folder of the root is meant", async () => {
     const { controller, sent } = await setUp(["I see."]);
     await controller.submit("/tmp is full");

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
-import { type Clock, type ImageContent, errorMessage } from "@gyre/ai";
+import { type Clock, type ImageContent, errorMessage, nearNames } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import {
   type Command,
   type CommandContext,
   type CommandResult,
+  findCommand,
   type OpenRequest,
   orAborted,
   parseCommand,
@@ -309,11 +310,15 @@ export class ConversationController<
     const parsed = parseCommand(text);
     if (!parsed) return undefined;
     const { name, rest } = parsed;
-    const command = this.#options.commands().find((each) => each.name === name);
+    const commands = this.#options.commands();
+    const command = findCommand(name, commands);
     if (command) return { command, rest };
     // "/tmp is full" is about a folder.
     if (name !== "" && existsSync(`/${name}`)) return undefined;
-    throw new InputRejected(`There is no command "/${name}". /help lists the commands.`);
+    const names = commands.flatMap((each) => [each.name, ...(each.aliases ?? [])]);
+    const near = nearNames(name, names).map((each) => `/${each}`);
+    const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
+    throw new InputRejected(`There is no command "/${name}".${hint} /help lists the commands.`);
   }
 
   async #runCommand(command: Command<C>, rest: string): Promise<void> {

@@ -3,6 +3,7 @@ import { errorMessage } from "@gyre/ai";
 import {
   type CommandPart,
   type CommandResult,
+  findCommand,
   type Question,
   runCommand,
   text,
@@ -38,7 +39,7 @@ export async function runSlashCommand(
   given: Omit<SlashContext, "choose" | "commands" | "help" | "show">,
 ): Promise<SlashOutcome | undefined> {
   const commands = findEditorCommands(given.harness);
-  const command = commands.find((each) => each.name === name);
+  const command = findCommand(name, commands);
   if (!command) return undefined;
   const shown: CommandPart[] = [];
   const context: SlashContext = {

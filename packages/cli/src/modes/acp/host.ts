@@ -20,6 +20,7 @@ export interface AcpFolder {
   env?: Environment;
   /** What each source of the settings says. */
   layers?: Setup["layers"];
+  settings?: Setup["settings"];
   /** The models that there is a key for. */
   models(): Promise<readonly ModelChoice[]>;
 }
@@ -64,6 +65,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
           }),
         ...(isKept && { store: await openStore(io) }),
         env: io.env,
+        settings,
         ...(setup.layers && { layers: setup.layers }),
         models: async () => {
           const { usableModels } = await import("@gyre/coding/internal/models/usable-models");

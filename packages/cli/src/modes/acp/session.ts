@@ -271,14 +271,14 @@ export class AcpSession {
     command: { name: string; rest: string },
     signal: AbortSignal,
   ): Promise<SlashOutcome | undefined> {
-    const { env = {}, layers } = this.#folder;
+    const { env = {}, layers, settings } = this.#folder;
     const { mode } = this.#harness;
     const before = JSON.stringify(this.configuration().configOptions);
     const result = await runSlashCommand(command, {
       harness: this.#harness,
       signal,
       env,
-      setup: { cwd: this.cwd, ...(layers && { layers }) },
+      setup: { cwd: this.cwd, ...(settings && { settings }), ...(layers && { layers }) },
       models: () => this.#folder.models(),
     });
     const { configOptions: after } = this.configuration();

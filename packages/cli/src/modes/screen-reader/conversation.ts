@@ -173,6 +173,11 @@ export class ScreenReaderConversation implements ConversationView {
         ui.choose({ ...question, about: about.map((line) => row(oneLine(line))) }),
       show: (...parts) => this.show({ type: "parts", parts }),
       chooseEntry: (session) => ui.chooseEntry(session),
+      askSecret: () => {
+        // The terminal shows what is typed, and may read it aloud.
+        ui.warn("A key would be shown here. Leave, and store it with: gyre login SERVICE");
+        return Promise.resolve(undefined);
+      },
       // Sequences for the terminal are never written here.
       control: () => false,
       lines: {

@@ -249,6 +249,10 @@ export class TerminalConversation implements ConversationView {
         const { TreePanel } = await import("../panels/tree.ts");
         return window.open(new TreePanel({ session, theme, changed: () => window.draw() }));
       },
+      async askSecret(title) {
+        const { TextPanel } = await import("../panels/text.ts");
+        return window.open(new TextPanel({ title, secret: true }, theme));
+      },
       control: (sequence) => !signal.aborted && window.control(sequence),
     });
   }

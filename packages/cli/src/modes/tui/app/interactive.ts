@@ -24,7 +24,7 @@ import { Window } from "./window.ts";
 
 /** Shown until the first prompt. */
 const PLACEHOLDER = "Ask for something. / commands, @ files, ! shell, /help for all keys";
-const QUIT = "/quit";
+const QUIT: ReadonlySet<string> = new Set(["/quit", "/exit"]);
 /** SIGCONT is delivered as soon as the program runs again. */
 const MAX_HOLD_MS = 60_000;
 
@@ -222,7 +222,7 @@ class Program {
     // Hide the hint after the first prompt.
     this.#editor.placeholder = "";
     // Works at any time, even before the agent is open.
-    if (text.trim() === QUIT) return this.#leave(EXIT.done);
+    if (QUIT.has(text.trim())) return this.#leave(EXIT.done);
     if (this.#conversation?.controller.isOpening) this.#conversation.submit(text, followUp);
     else this.#early.push(text);
   }

@@ -5,7 +5,7 @@ import type { SlashCommand, SlashContext } from "../../../slash-commands/command
 const run = (): void => undefined;
 const COMMANDS: readonly SlashCommand[] = [
   { name: "model", about: "Choose a model", hint: "[name]", run, complete: () => MODELS },
-  { name: "tree", about: "The tree", run },
+  { name: "tree", aliases: ["branches"], about: "The tree", run },
   { name: "handoff", about: "Go on elsewhere", hint: "<goal>", run },
 ];
 const MODELS = [
@@ -44,6 +44,11 @@ test("a slash at the beginning offers commands", async () => {
     text: "/model ",
     next: "submit",
   });
+});
+
+test("another name of a command is offered once it is begun", async () => {
+  expect(await texts("/b|")).toEqual(["/branches "]);
+  expect(await texts("/rnch|")).toEqual([]);
 });
 
 test("a command that needs something behind its name is not sent without it", async () => {

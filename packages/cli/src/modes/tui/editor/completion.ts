@@ -1,7 +1,7 @@
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import type { FileFinder } from "./file-finder.ts";
 import { fuzzyRank } from "./fuzzy.ts";
-import type { Choice } from "@gyre/coding/internal/conversation/command";
+import { type Choice, findCommand } from "@gyre/coding/internal/conversation/command";
 import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
 
 /** The most choices that are listed. */
@@ -66,11 +66,23 @@ const completeCommand: Complete = ({ commands }, text, cursor) => {
     start: 0,
     end: typed.length + 1,
     load: () =>
-      rankByName(query, commands(), ({ name }) => name).map((command) =>
+      rankByName(query, withAliases(query, commands()), ({ name }) => name).map((command) =>
         commandCompletion(command, isAlone),
       ),
   };
 };
+
+/** The commands, and each other name that begins with what is typed. */
+function withAliases(query: string, commands: readonly SlashCommand[]): SlashCommand[] {
+  const begun = query.toLowerCase();
+  const names = new Set(commands.map(({ name }) => name));
+  const others = commands.flatMap((command) =>
+    (command.aliases ?? [])
+      .filter((alias) => begun !== "" && alias.startsWith(begun) && !names.has(alias))
+      .map((name) => ({ ...command, name })),
+  );
+  return [...commands, ...others];
+}
 
 function commandCompletion({ name, about, hint }: SlashCommand, isAlone: boolean): Completion {
   const needsMore = hint?.startsWith("<") ?? false;
@@ -86,7 +98,7 @@ function commandCompletion({ name, about, hint }: SlashCommand, isAlone: boolean
 const completeRest: Complete = ({ commands, context }, text, cursor) => {
   const [lead, name] = /^\/(\S+)\s+/.exec(text) ?? [];
   if (lead === undefined || cursor < lead.length || text.includes("\n")) return undefined;
-  const command = commands().find((each) => each.name === name);
+  const command = findCommand(name ?? "", commands());
   if (!command?.complete) return undefined;
   const rest = text.slice(lead.length);
   return {

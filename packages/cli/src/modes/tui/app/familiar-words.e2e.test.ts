@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import type { TerminalRun } from "../../../testing/terminal-program.ts";
+import { ask, terminalWorld } from "../../../testing/terminal-world.ts";
+
+// What people know from other agents works when it is typed: the built program in a real terminal.
+
+const { open } = terminalWorld();
+
+/** It shows this, and has done all that it was asked to. */
+async function idle(run: TerminalRun, shown: string | RegExp): Promise<void> {
+  await run.until((rows) => {
+    const screen = rows.join("\n");
+    const isShown = typeof shown === "string" ? screen.includes(shown) : shown.test(screen);
+    return isShown && !screen.includes("Esc interrupts");
+  });
+}
+
+describe("a command that has another name elsewhere", () => {
+  it("/exit leaves", async () => {
+    const { run } = await open([]);
+    ask(run, "/exit");
+    expect(await run.end).toEqual({ code: 0, signal: undefined });
+  });
+
+  it("/clear begins a new session, whose first request has nothing of the old one", async () => {
+    const { run, service } = await open([{ say: "First answer." }, { say: "Second answer." }]);
+    ask(run, "The old question");
+    await idle(run, "First answer.");
+    ask(run, "/clear");
+    await idle(run, "a new session");
+    ask(run, "The new question");
+    await run.until("Second answer.");
+    const last = JSON.stringify(service.requests.at(-1)?.body);
+    expect(last).toContain("The new question");
+    expect(last).not.toContain("The old question");
+  });
+
+  it("/models lists models, /undo goes back, /usage shows what was used", async () => {
+    const { run } = await open([]);
+    ask(run, "/models");
+    await run.until("Which model?");
+    run.press("escape");
+    await idle(run, /^(?![^]*Which model)/);
+    ask(run, "/usage");
+    await idle(run, "The session:");
+    ask(run, "/undo");
+    await run.until(/nothing|Nothing|no prompt/);
+    expect(run.bytes.toString("utf8")).not.toContain("There is no command");
+  });
+
+  it("/status and /config show what holds", async () => {
+    const { run } = await open([], { args: ["--mode", "plan"], rows: 40 });
+    ask(run, "/status");
+    await idle(run, /mode +│ plan/);
+    ask(run, "/config");
+    await run.until(/mode +│ "plan" +│ command line/);
+    expect(run.screen().join("\n")).toContain("/config all");
+  });
+
+  it("/login asks for a key and shows nothing of it", async () => {
+    const { run } = await open([]);
+    ask(run, "/login anthropic");
+    await run.until("Key for Anthropic");
+    run.type("sk-ant-never-shown");
+    run.press("enter");
+    await run.until("was stored in");
+    expect(run.bytes.toString("latin1")).not.toContain("never-shown");
+  });
+
+  it("one that is mistyped is answered with what may be meant", async () => {
+    const { run } = await open([]);
+    ask(run, "/claer");
+    await run.until('There is no command "/claer". Did you mean /clear?');
+    // It comes back, to be corrected.
+    expect(run.screen().join("\n")).toContain("› /claer");
+  });
+});
