@@ -27,7 +27,7 @@ describe("a command that has another name elsewhere", () => {
     ask(run, "The old question");
     await idle(run, "First answer.");
     ask(run, "/clear");
-    await idle(run, "a new session");
+    await idle(run, /^a new session$/m);
     ask(run, "The new question");
     await run.until("Second answer.");
     const last = JSON.stringify(service.requests.at(-1)?.body);
