@@ -50,7 +50,8 @@ export const DEFAULT_TOOLS: readonly string[] = [
   "find",
   "notes",
   "git",
-  "oracle",
+  "task",
+  "fetch",
 ];
 
 /**

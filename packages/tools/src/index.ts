@@ -61,6 +61,7 @@ export { cleanPath } from "./sandbox/search-path.ts";
 export { sanitize } from "./text/sanitize.ts";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
 export * from "./shell/tool.ts";
+export { AGENT_KINDS, type AgentKind } from "./agents/task/kinds.ts";
 export { type TaskOptions, taskTool } from "./agents/task/tool.ts";
 export { NotePad, notesTool } from "./memory/notes/tool.ts";
 export { type Todo, TodoList, todoTool } from "./memory/todo/tool.ts";

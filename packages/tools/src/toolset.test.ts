@@ -161,10 +161,9 @@ describe("openToolset", () => {
   it("has every tool once, and each can say what a call would do", async () => {
     const model = scriptedModel([]);
     const oracle = { client: model, model: model.model };
-    tools = await open(folder, { oracle });
+    tools = await open(folder, { oracle, task: oracle });
     const names = tools.registry.list().map(({ name }) => name);
-    const offered = TOOLS.filter(({ name, needsOptions }) => name === "oracle" || !needsOptions);
-    expect(names).toEqual(offered.map(({ name }) => name));
+    expect(names).toEqual(TOOLS.map(({ name }) => name));
     expect(names.slice(0, DEFAULT_TOOLS.length)).toEqual(DEFAULT_TOOLS);
     for (const tool of tools.registry.list()) {
       expect(isGuarded(tool), tool.name).toBe(true);

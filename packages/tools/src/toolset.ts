@@ -5,6 +5,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { cleanPath } from "./sandbox/search-path.ts";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, errnoOf, systemClock } from "@gyre/ai";
+import { taskEntry } from "./agents/task/entry.ts";
 import { type ToolOptions, type ToolParts, TOOLS } from "./catalog.ts";
 import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
@@ -24,9 +25,7 @@ import { openWorkspace } from "./workspace/workspace.ts";
 const OWNER_ONLY = 0o700;
 
 /** Those that ask models are made last: they get the tools made before. */
-const MAKING_ORDER = TOOLS.toSorted(
-  (a, b) => Number(a.presentation.delegates ?? false) - Number(b.presentation.delegates ?? false),
-);
+const MAKING_ORDER = TOOLS.toSorted((a, b) => findRank(a) - findRank(b));
 
 export interface ToolsetOptions extends ToolOptions {
   /** The folder to work in. */
@@ -85,6 +84,11 @@ export interface Toolset {
   add(name: string): Promise<void>;
   /** Ends all jobs and lets go of the folder. What long output was kept is gone. */
   close(): Promise<void>;
+}
+
+/** Tools that ask models come after the others, and sub-agents, which may have all of them, at last. */
+function findRank({ name, presentation }: Pick<ToolEntry, "name" | "presentation">): number {
+  return presentation.delegates ? (name === taskEntry.name ? 2 : 1) : 0;
 }
 
 /** Opens a folder to work in, with our tools for it. Ends first what earlier agents left running. */

@@ -66,6 +66,34 @@ function toolsSent({ requests }: Ended): string[] {
   return requests.map(({ body }) => JSON.stringify(body["tools"]));
 }
 
+it("is there for sub-agents, by the same rules", async () => {
+  user({ mcp: { test: server() }, allow: ["mcp__test__echo"] });
+  const task = { description: "Look", prompt: "Ask the server." };
+  const ended = await gyre(
+    ["-p", "Go"],
+    [
+      { say: [{ call: "task", arguments: task }] },
+      use("mcp__test__echo", { text: "hello from below" }),
+      { say: "Below it is done." },
+      DONE,
+    ],
+  );
+  expect(ended.code).toBe(EXIT.done);
+  expect(toolsSent(ended)[1]).toContain(MCP_CALL);
+  expect(ended.requests[2]?.text).toContain("hello from below");
+  user({ mcp: { test: server() } });
+  const again = await gyre(
+    ["-p", "Go"],
+    [
+      { say: [{ call: "task", arguments: task }] },
+      use("mcp__test__echo", { text: "hello" }),
+      { say: "Below it is done." },
+      DONE,
+    ],
+  );
+  expect(again.requests[2]?.text).toContain("no person can be asked here");
+});
+
 describe(".mcp.json", () => {
   it("starts nothing in a folder that is not trusted", async () => {
     project({ test: server() });

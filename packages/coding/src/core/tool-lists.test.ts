@@ -4,8 +4,8 @@ import { addToolLists, applyToolChanges, DEFAULT_TOOLS } from "./tool-lists.ts";
 const GROUPS = ["skills", "plugins", "mcp"];
 
 describe("a list of tools", () => {
-  it("has git and oracle in it unless something else is said", () => {
-    expect(DEFAULT_TOOLS).toEqual(expect.arrayContaining(["git", "oracle"]));
+  it("has git, sub-agents and fetch in it unless something else is said", () => {
+    expect(DEFAULT_TOOLS).toEqual(expect.arrayContaining(["git", "task", "fetch"]));
   });
 
   it("of names is taken as it is", () => {
@@ -14,7 +14,7 @@ describe("a list of tools", () => {
   });
 
   it("of changes is for the usual tools, with those of skills, plugins and MCP servers", () => {
-    expect(applyToolChanges(["+fetch"])).toEqual([...DEFAULT_TOOLS, ...GROUPS, "fetch"]);
+    expect(applyToolChanges(["+ls"])).toEqual([...DEFAULT_TOOLS, ...GROUPS, "ls"]);
     expect(applyToolChanges(["-git"])).toEqual([
       ...DEFAULT_TOOLS.filter((name) => name !== "git"),
       ...GROUPS,

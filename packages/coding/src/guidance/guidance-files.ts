@@ -10,9 +10,11 @@ const LEFT_OUT: ReadonlySet<string> = new Set([".git", "node_modules"]);
 /** A folder that changed so short a time before it was listed may have changed again unseen. */
 const UNSETTLED_MS = 1_000;
 const NAMES: ReadonlySet<string> = new Set(INSTRUCTION_NAMES.map((name) => name.toLowerCase()));
-const IN_SKILLS = /(?:^|\/)(?:gyre|\.gyre|\.agents|\.claude)\/skills\//i;
+const IN_SKILLS =
+  /(?:^|\/)(?:(?:gyre|\.gyre|\.agents|\.claude)\/skills|(?:gyre|\.gyre|\.claude)\/agents)\//i;
 /** Folders on the way to a skill: skills are found there by a link as well. */
-const WAY_TO_SKILL = /(?:^|\/)(?:gyre|\.gyre|\.agents|\.claude)(?:\/skills(?:\/[^/]+)?)?$/i;
+const WAY_TO_SKILL =
+  /(?:^|\/)(?:gyre|\.gyre|\.agents|\.claude)(?:\/skills(?:\/[^/]+)?|\/agents)?$/i;
 /** Links on the way to one folder that are followed: they may lead into a circle. */
 const MAX_LINKS = 3;
 

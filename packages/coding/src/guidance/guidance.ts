@@ -14,10 +14,13 @@ import { SKILL_GROUP } from "../core/tool-lists.ts";
 import { findSkills, type Skill, SKILL_TOOL, skillFolders, skillsText } from "./skills.ts";
 import { AgentTexts, agentTextFolder, callNoteFolder, type HeldText } from "./agent-texts.ts";
 import { recordKilledCalls } from "./call-note.ts";
+import { type AgentFile, agentFolders, findAgentFiles } from "./agent-files.ts";
 import type { GuidancePlaces } from "./guidance-files.ts";
 import { projectFolders } from "./project-folders.ts";
 import { realPath } from "../settings/project-file.ts";
 import type { Environment } from "../core/environment.ts";
+
+const TASK_TOOL = "task";
 
 /** What the user and the project have written for agents. */
 export interface Guidance {
@@ -25,6 +28,8 @@ export interface Guidance {
   readonly skills: readonly Skill[];
   /** Whether the agent has the tool for them. */
   readonly hasSkillTool: boolean;
+  /** Sub-agents that files describe. */
+  readonly agents: readonly AgentFile[];
   /** What is left out of it: agents wrote it, and the user has not seen it. */
   readonly held: readonly HeldText[];
 }
@@ -64,7 +69,8 @@ export async function readGuidance(
   const files = instructionFiles ? readInstructions(where) : [];
   const isNamed = tools?.includes(SKILL_GROUP) ? undefined : tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];
-  return { files, skills, hasSkillTool: isNamed ?? skills.length > 0, held };
+  const agents = tools?.includes(TASK_TOOL) === false ? [] : await findAgentFiles(where);
+  return { files, skills, agents, hasSkillTool: isNamed ?? skills.length > 0, held };
 }
 
 /** The records, with what calls wrote whose process was killed meanwhile. */
@@ -104,6 +110,7 @@ export function guidancePlaces(cwd: string, env: Environment): GuidancePlaces {
   const whole: GuidancePlaces["whole"] = [
     realPath(cwd),
     ...skillFolders([...above, realPath(home)], config),
+    ...agentFolders([...above, realPath(home)], config),
   ];
   return { whole, single: [...above, config] };
 }

@@ -82,7 +82,7 @@ import { AbortableAgent } from "../extensions/abortable-agent.ts";
 import { isOwnSession, limitForeign, markSettings } from "./own-settings.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
-import { type OpenedTools, openTools } from "./tools.ts";
+import { type Caller, type OpenedTools, openTools } from "./tools.ts";
 import { readWaits } from "./waits.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
@@ -138,8 +138,10 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
   // Sub-agents are guarded as the agent is. The guards are made with the folder that opens with
   // the tools, so the list is filled when that is open.
   const guards: Middleware[] = [];
+  const subAgentGuards: Middleware[] = [];
+  const caller: Caller = { agent: undefined };
   for (const text of parts.guidance.held) options.warn(describeHeld(text));
-  const tools = await openTools(parts, guards);
+  const tools = await openTools(parts, subAgentGuards, caller);
   const { toolset } = tools;
   try {
     const recorder = await openRecorder(options, toolset, log);
@@ -151,12 +153,17 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
       watch.middleware,
       ...(recorder ? [recorder.middleware] : []),
     );
+    subAgentGuards.push(...(tools.mcp ? [tools.mcp.middleware] : []), ...guards);
     if (options.session && toolset.registry.has("notes")) {
       toolset.notes.restore(await notesIn(options.session));
     }
     return {
-      open: (createAgent) =>
-        new AgentHarness(parts, tools, guards, log, { fileHistory: recorder, watch }, createAgent),
+      open(createAgent) {
+        const recorders = { fileHistory: recorder, watch };
+        const harness = new AgentHarness(parts, tools, guards, log, recorders, createAgent);
+        caller.agent = harness.agent;
+        return harness;
+      },
       async close() {
         await recorder?.close();
         await toolset.close();
@@ -251,14 +258,14 @@ async function openRecorder(
 /** Records what calls write for agents to read: it is not used before the user has seen it. */
 function watchGuidance(
   { cwd, env, warn }: HarnessOptions,
-  { files, skills }: Guidance,
+  { files, skills, agents }: Guidance,
   { jobs }: Toolset,
 ): GuidanceWatch {
   return new GuidanceWatch({
     places: guidancePlaces(cwd, env),
     texts: new AgentTexts(agentTextFolder(env)),
     noteFolder: callNoteFolder(env),
-    inUse: new Map(files.map(({ path, content }) => [realPath(path), content])),
+    inUse: new Map([...files, ...agents].map(({ path, content }) => [realPath(path), content])),
     skills: skills.map(({ folder }) => folder),
     isJobRunning: () => jobs.list().some(({ end }) => !end),
     warn,

@@ -142,7 +142,7 @@ describe("the settings of a session", () => {
     const path = join(folder, "foreign.jsonl");
     await foreignFile(path);
     const { tools } = await resume(path, { settings: { sandbox: "none" } });
-    expect(tools).toEqual(["read", "write", "shell"]);
+    expect(tools).toEqual(["read", "write", "shell", "fetch"]);
   });
 
   it("not made here, and of the wrong kind: are passed over", async () => {

@@ -1,5 +1,13 @@
-import { type AgentTool, maxResultTokens, type Middleware } from "@gyre/agent";
-import { openToolset, TOOL_NAMES, type Toolset, UnknownToolError } from "@gyre/tools";
+import { type Agent, type AgentTool, maxResultTokens, type Middleware } from "@gyre/agent";
+import type { Model } from "@gyre/ai";
+import {
+  AGENT_KINDS,
+  type AgentKind,
+  openToolset,
+  TOOL_NAMES,
+  type Toolset,
+  UnknownToolError,
+} from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import { CodingAgentError } from "../core/errors.ts";
 import { EDITOR_SCOPE, isMcpTool, PROGRAM_SCOPE, wantsMcp } from "../mcp/tools.ts";
@@ -7,10 +15,17 @@ import { guidanceTexts } from "../guidance/guidance.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { realPath } from "../settings/project-file.ts";
 import { subAgentGuidance } from "./system-prompt.ts";
+import { assertModel } from "./ceilings.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
 import { readWaits } from "./waits.ts";
 
+/** The kind of sub-agent that another model is asked by. */
+const ORACLE = {
+  name: "oracle",
+  tools: ["read", "grep", "find", "ls", "git", "skill"],
+  onlyReads: true,
+} as const;
 /** Of the tokens that a result may take, the part that a page takes. */
 const PAGE_SHARE = 0.85;
 
@@ -20,20 +35,30 @@ export interface OpenedTools {
   mcp?: Mcp;
 }
 
+/** The agent that the tools are for, once it is made. */
+export interface Caller {
+  agent: Pick<Agent, "state"> | undefined;
+}
+
 /**
  * Opens the folder with its tools: our own, those of plugins and skills, and of MCP servers.
- * Sub-agents read `middleware` when they are called.
+ * Sub-agents read `middleware` and `caller` when they are called.
  */
 export async function openTools(
   parts: Parts,
   middleware: readonly Middleware[],
+  caller: Caller,
 ): Promise<OpenedTools> {
-  return opened(parts, middleware).catch((error: unknown) => {
+  return opened(parts, middleware, caller).catch((error: unknown) => {
     throw noStateFolder(error) ?? wrongName(error) ?? error;
   });
 }
 
-async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<OpenedTools> {
+async function opened(
+  parts: Parts,
+  middleware: readonly Middleware[],
+  caller: Caller,
+): Promise<OpenedTools> {
   const { options, settings, models, model, guidance, extensions, context } = parts;
   const { ownTools = [] } = options;
   // A session that had them lists them by name.
@@ -57,6 +82,8 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     ? [(await import("../guidance/skills-tool.ts")).skillTool(guidance.skills, folder)]
     : [];
   const agent = readWaits(settings);
+  /** What is registered beside our own tools; filled below. */
+  const others: AgentTool[] = [...ofSkills, ...added];
   const toolset = await openToolset({
     root: options.cwd,
     tools: tools.filter((name) => name !== SKILL_TOOL),
@@ -76,19 +103,39 @@ async function opened(parts: Parts, middleware: readonly Middleware[]): Promise<
     task: {
       client,
       agent,
-      model,
+      model: () => caller.agent?.state.model ?? model,
+      thinkingLevel: () => caller.agent?.state.thinkingLevel ?? "off",
       guidance: subAgentGuidance({ folder, settings, more: guidanceTexts(guidance) }),
-      moreTools: ofSkills,
+      moreTools: () => others,
+      isAllowed: (name) => caller.agent?.state.tools.some((tool) => tool.name === name) ?? true,
+      agents: listAgents(parts),
+      findModel: (name) => findAllowed(name, parts),
     },
   });
   try {
-    for (const tool of [...ofSkills, ...added]) toolset.registry.register(tool);
+    for (const tool of others) toolset.registry.register(tool);
     for (const tool of ownTools) registerOwn(tool, toolset);
-    return await withMcp(parts, toolset);
+    const tools = await withMcp(parts, toolset);
+    others.push(...(tools.mcp?.tools ?? []));
+    return tools;
   } catch (error) {
     await toolset.close();
     throw error;
   }
+}
+
+/** The kinds of sub-agents: our own, the oracle where a model is set for it, and those of files. */
+function listAgents({ guidance: { agents }, settings: { oracle } }: Parts): readonly AgentKind[] {
+  if (oracle === undefined) return [...AGENT_KINDS, ...agents];
+  const wise = { ...ORACLE, description: `${oracle}, for advice`, model: oracle };
+  return [...AGENT_KINDS, wise, ...agents.filter(({ name }) => name !== wise.name)];
+}
+
+/** A model by name, where the session may have it. */
+async function findAllowed(name: string, { models, options }: Parts): Promise<Model> {
+  const model = await models.find(name);
+  assertModel(model, options.ceilings);
+  return model;
 }
 
 /** Rules are about names: a tool of the program takes no name of ours by accident. */

@@ -11,8 +11,10 @@ import {
   lastText,
   type Middleware,
   OutputError,
+  present,
 } from "@gyre/agent";
 import {
+  addUsage,
   type AssistantMessage,
   type Clock,
   type JsonSchema,
@@ -21,6 +23,7 @@ import {
   type UserContent,
 } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
+import { looseRecord } from "../contract/loose.ts";
 import { grouped } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 
@@ -40,6 +43,18 @@ export const PROGRESS_MS = 250;
 const PROGRESS_TEXT_CHARS = 500;
 /** Of the arguments of a call, shown as progress. */
 const PROGRESS_ARGS_CHARS = 200;
+/** Calls that are listed; those before them are counted. */
+export const MAX_LISTED_CALLS = 50;
+
+/** A call that a sub-agent made, for people. */
+export interface SubAgentCall {
+  readonly tool: string;
+  /** What it is about, as its tool describes it. */
+  readonly title: string;
+  readonly state: "running" | "ok" | "failed";
+  /** Of a sub-agent of its own: its calls, the last ones. */
+  readonly calls?: readonly SubAgentCall[];
+}
 
 /** What an agent that works for another came to; the `details` of the tool's result. */
 export interface SubAgentDetails {
@@ -52,6 +67,9 @@ export interface SubAgentDetails {
   value?: unknown;
   /** All that was said, if it is to be kept. */
   messages?: readonly AgentMessage[];
+  /** How many calls it made, and the last of them. */
+  callCount: number;
+  calls: readonly SubAgentCall[];
 }
 
 /** What an agent that works for another does right now; the `details` of an update. */
@@ -61,6 +79,10 @@ export interface SubAgentProgress {
   tool?: string;
   /** The end of what it says. */
   text?: string;
+  usage: Usage;
+  /** How many calls it made so far, and the last of them. */
+  callCount: number;
+  calls: readonly SubAgentCall[];
 }
 
 export interface SubAgentJob {
@@ -86,16 +108,26 @@ export interface SubAgentJob {
 export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
   const { attachments = [], caller, prompt, schema } = job;
   const agent = new Agent(job.agent);
-  const progress = new Progress(job.agent.clock, job.onUpdate);
-  agent.subscribe((event) => progress.see(event));
+  const calls = new CallList(job.agent.tools ?? []);
+  const progress = new Progress(job.agent.clock, job.onUpdate, () => ({
+    usage: calls.usage,
+    ...calls.facts,
+  }));
+  agent.subscribe((event) => {
+    calls.see(event);
+    progress.see(event);
+  });
   try {
-    if (schema === undefined)
-      return toResult(job, await agent.prompt(prompt, { attachments, caller }));
+    if (schema === undefined) {
+      return toResult(job, await agent.prompt(prompt, { attachments, caller }), calls);
+    }
     const end = await agent.prompt(prompt, { attachments, caller, output: schema });
     try {
-      return toResult(job, end, { value: end.output });
+      return toResult(job, end, calls, { value: end.output });
     } catch (error) {
-      if (error instanceof OutputError) return toResult(job, end, { missing: error.message });
+      if (error instanceof OutputError) {
+        return toResult(job, end, calls, { missing: error.message });
+      }
       throw error;
     }
   } finally {
@@ -106,6 +138,7 @@ export async function runSubAgent(job: SubAgentJob): Promise<AgentToolResult> {
 function toResult(
   job: SubAgentJob,
   end: AgentEndEvent,
+  calls: CallList,
   typed?: { value: unknown } | { missing: string },
 ): AgentToolResult {
   const { stop, turns, usage, limit, messages } = end;
@@ -116,6 +149,7 @@ function toResult(
     ...(limit !== undefined && { limit }),
     ...(typed && "value" in typed && { value: typed.value }),
     ...(job.keepMessages && { messages }),
+    ...calls.facts,
   };
   const give = (text: string, isError: boolean): AgentToolResult => ({
     content: [{ type: "text", text }],
@@ -136,19 +170,83 @@ function shortened(answer: string): string {
   return `${cutText(answer, MAX_ANSWER_CHARS)}\n[Cut after ${grouped(MAX_ANSWER_CHARS)} of ${grouped(answer.length)} characters. Ask again for a shorter answer, or for the missing part alone.]`;
 }
 
+/** The calls of a sub-agent as they are now, and what it has used. */
+class CallList {
+  readonly #tools: readonly AgentTool[];
+  readonly #calls = new Map<string, SubAgentCall>();
+  #count = 0;
+  #usage: Usage = {};
+
+  constructor(tools: readonly AgentTool[]) {
+    this.#tools = tools;
+  }
+
+  get facts(): Pick<SubAgentDetails, "callCount" | "calls"> {
+    return { callCount: this.#count, calls: [...this.#calls.values()] };
+  }
+
+  /** What it and its sub-agents have used so far. */
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  see(event: AgentEvent): void {
+    if (event.type === "message_end" && event.message.role === "assistant") {
+      this.#usage = addUsage(this.#usage, event.message.usage);
+    } else if (event.type === "tool_execution_start") {
+      const { toolName: tool, args } = event;
+      const presentation = this.#tools.find(({ name }) => name === tool)?.presentation;
+      const title = present(() => presentation?.title?.(args, (text) => text));
+      this.#count++;
+      this.#calls.set(event.toolCallId, {
+        tool,
+        title: cutText(title ?? JSON.stringify(args), PROGRESS_ARGS_CHARS),
+        state: "running",
+      });
+      const [oldest] = this.#calls.keys();
+      if (this.#calls.size > MAX_LISTED_CALLS && oldest !== undefined) this.#calls.delete(oldest);
+    } else if (event.type === "tool_execution_update") {
+      this.#change(event.toolCallId, readCalls(event.partialResult));
+    } else if (event.type === "tool_execution_end") {
+      const state = event.isError ? "failed" : "ok";
+      this.#usage = addUsage(this.#usage, event.result.usage ?? {});
+      this.#change(event.toolCallId, { state, ...readCalls(event.result) });
+    }
+  }
+
+  #change(id: string, change: Partial<SubAgentCall>): void {
+    const call = this.#calls.get(id);
+    if (call) this.#calls.set(id, { ...call, ...change });
+  }
+}
+
+/** The calls of a sub-agent, where a result is that of one. */
+function readCalls({ details }: AgentToolResult): Pick<SubAgentCall, "calls"> {
+  const { calls, callCount } = looseRecord(details);
+  if (!Array.isArray(calls) || typeof callCount !== "number") return {};
+  const known: readonly SubAgentCall[] = calls;
+  return { calls: known };
+}
+
 /** Reports what an agent does, not more often than a person can read. */
 class Progress {
   readonly #clock: Clock;
   readonly #send: (partial: AgentToolResult) => void;
+  readonly #facts: () => Pick<SubAgentProgress, "usage" | "callCount" | "calls">;
   #turns = 0;
   #tool: string | undefined;
   #message: AssistantMessage | undefined;
   #sentAt: number | undefined;
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, send: (partial: AgentToolResult) => void) {
+  constructor(
+    clock: Clock,
+    send: (partial: AgentToolResult) => void,
+    facts: () => Pick<SubAgentProgress, "usage" | "callCount" | "calls">,
+  ) {
     this.#clock = clock;
     this.#send = send;
+    this.#facts = facts;
   }
 
   see(event: AgentEvent): void {
@@ -156,7 +254,7 @@ class Progress {
     else if (event.type === "tool_execution_start") {
       this.#tool = `${event.toolName} ${cutText(JSON.stringify(event.args), PROGRESS_ARGS_CHARS)}`;
     } else if (event.type === "message_update") this.#message = event.message;
-    else return;
+    else if (event.type !== "tool_execution_update" && event.type !== "tool_execution_end") return;
     this.#touch();
   }
 
@@ -179,6 +277,7 @@ class Progress {
       turns: this.#turns,
       ...(this.#tool !== undefined && { tool: this.#tool }),
       ...(text && { text }),
+      ...this.#facts(),
     };
     const lines = [`Turn ${this.#turns}.`, this.#tool, text].filter((line) => line);
     this.#send({ content: [{ type: "text", text: lines.join("\n") }], details });

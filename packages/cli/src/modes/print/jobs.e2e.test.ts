@@ -504,9 +504,9 @@ it(`a request begins with at most ${MAX_FIXED_TOKENS} tokens of system prompt an
 });
 
 it.each([
-  [["--tools", "+fetch"], ["git", "oracle", "fetch"], []],
-  [["--tools", "-git"], ["oracle"], ["git", "fetch"]],
-  [["--tools", "read,+git"], ["read", "git"], ["oracle"]],
+  [["--tools", "+ls"], ["git", "task", "fetch", "ls"], []],
+  [["--tools", "-git"], ["task"], ["git", "ls"]],
+  [["--tools", "read,+git"], ["read", "git"], ["task"]],
 ])("%j changes the tools", async (flags, has, hasNot) => {
   const service = await serve([ONCE]);
   const ended = await program.gyre(["-p", "Hello.", ...flags], { service });

@@ -1,9 +1,10 @@
 import type { AgentOptions, AgentTool, Middleware } from "@gyre/agent";
 import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
-import { type GuardedTool, isGuarded } from "../../contract/access.ts";
+import type { GuardedTool } from "../../contract/access.ts";
 import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
 import { cutText } from "../../text/truncate.ts";
+import { readingOnly } from "../reading-only.ts";
 import { oracleEntry } from "./entry.ts";
 
 /** Turns of the oracle, by default. */
@@ -63,11 +64,11 @@ const PARAMETERS = {
  * a call would do.
  */
 export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
-  const tools = (options.tools ?? []).map(readingOnly);
+  const tools = (options.tools ?? []).map(restrict);
   return defineEntryTool(oracleEntry, {
     label: "Oracle",
     description:
-      "Asks another model for advice: a plan, a review, a hard bug. It can read files, but not this conversation. Slow and costly.",
+      "Asks another model for advice: a plan, a review, a hard bug. It sees files, not this conversation. Slow, costly.",
     parameters: PARAMETERS,
     concurrent: true,
     timeoutMs: ORACLE_TIMEOUT_MS,
@@ -92,22 +93,10 @@ export function oracleTool(env: ToolEnv, options: OracleOptions): GuardedTool {
 }
 
 /** The tool, refusing each call that would do more than read. */
-function readingOnly(tool: AgentTool): AgentTool {
-  if (!isGuarded(tool)) {
-    throw new TypeError(
-      `The oracle cannot be given the tool "${tool.name}": it does not declare what a call would do, so it may do more than read.`,
-    );
-  }
-  return {
-    ...tool,
-    async execute(args, context) {
-      const { kind, destructive, summary } = await tool.access(args);
-      if ((kind !== "read" && kind !== "none") || destructive) {
-        throw new Error(
-          `only reading is allowed here, and this would do more (${kind}): ${summary}`,
-        );
-      }
-      return tool.execute(args, context);
-    },
-  };
+function restrict(tool: AgentTool): AgentTool {
+  const restricted = readingOnly(tool);
+  if (restricted) return restricted;
+  throw new TypeError(
+    `The oracle cannot be given the tool "${tool.name}": it does not declare what a call would do, so it may do more than read.`,
+  );
 }

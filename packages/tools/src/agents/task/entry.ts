@@ -11,7 +11,10 @@ export const taskEntry: ToolEntry<
   presentation: {
     kind: "think",
     verb: "Delegate:",
-    title: (args) => looseText(args, "description"),
+    title(args) {
+      const kind = looseText(args, "agent");
+      return `${kind === "" ? "" : `${kind}: `}${looseText(args, "description")}`;
+    },
     delegates: true,
   },
   needsOptions: true,
@@ -19,7 +22,16 @@ export const taskEntry: ToolEntry<
     if (!task) throw new Error("Sub-agents need a client for their model.");
     const { taskTool } = await import("./tool.ts");
     const { ToolRegistry } = await import("../../contract/registry.ts");
-    const tools = new ToolRegistry(shared.values());
-    return taskTool(env, { ...task, ...(middleware && { middleware }), tools });
+    const { moreTools = [] } = task;
+    return taskTool(env, {
+      ...task,
+      ...(middleware && { middleware }),
+      tools: new ToolRegistry(),
+      // Tools that are made later are for sub-agents as well.
+      moreTools: () => [
+        ...[...shared.values()].filter(({ name }) => name !== taskEntry.name),
+        ...(typeof moreTools === "function" ? moreTools() : moreTools),
+      ],
+    });
   },
 };

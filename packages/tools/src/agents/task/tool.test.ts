@@ -18,6 +18,8 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEnv } from "../../contract/env.ts";
 import { ToolRegistry } from "../../contract/registry.ts";
+import type { Access, GuardedTool } from "../../contract/access.ts";
+import { AGENT_KINDS } from "./kinds.ts";
 import { noSandbox } from "../../sandbox/sandbox.ts";
 import { SeenFiles } from "../../workspace/seen.ts";
 import { PROGRESS_MS, type SubAgentProgress } from "../sub-agent.ts";
@@ -210,6 +212,135 @@ describe("task", () => {
     expect(text).toMatch(/model "constructor" cannot be chosen\. Available: scripted\./);
   });
 
+  describe("kinds", () => {
+    const guarded = (name: string, kind: Access["kind"]): GuardedTool => ({
+      ...tool(name),
+      execute: () => `${name} ran`,
+      access: () => ({ kind, targets: [], summary: `Would ${name}` }),
+    });
+    const reviewer = {
+      name: "reviewer",
+      description: "reviews",
+      instructions: "Be strict.",
+      tools: ["look"],
+      model: "wise",
+    };
+
+    it("are what a call asks for, and all that the model has to know of them", async () => {
+      const task = taskTool(env, {
+        client: scriptedModel([]),
+        model: priced,
+        tools: new ToolRegistry(),
+        agents: [...AGENT_KINDS, reviewer],
+      });
+      expect(task.parameters).toMatchObject({
+        properties: {
+          agent: {
+            enum: ["explore", "general", "reviewer"],
+            description: "explore: only reads; general: all tools, default; reviewer: reviews",
+          },
+        },
+      });
+      expect(task.parameters).not.toHaveProperty("properties.schema");
+    });
+
+    it("have their own tools, instructions and model", async () => {
+      const wise = { ...priced, id: "wise-1" };
+      const { model, text } = await play({
+        calls: give({ agent: "reviewer" }),
+        script: ["Fine."],
+        tools: [tool("look"), tool("write")],
+        options: { agents: [reviewer], findModel: () => Promise.resolve(wise) },
+      });
+      expect(text).toBe("Fine.");
+      expect(model.calls[0]?.tools?.map(({ name }) => name)).toEqual(["look"]);
+      expect(model.calls[0]?.systemPrompt).toContain("Be strict.");
+      expect(model.calls[0]?.model.id).toBe("wise-1");
+    });
+
+    it("whose model is not there are asked by that of the caller, and say so", async () => {
+      const { text } = await play({
+        calls: give({ agent: "reviewer" }),
+        script: ["Fine."],
+        tools: [tool("look")],
+        options: {
+          agents: [reviewer],
+          findModel: () => Promise.reject(new Error('There is no model "wise".')),
+        },
+      });
+      expect(text).toContain("Fine.");
+      expect(text).toContain('Its model could not be used (There is no model "wise".)');
+    });
+
+    it("that only read refuse what does more, and tools that do not say what they do", async () => {
+      const { model } = await play({
+        calls: give({ agent: "explore" }),
+        script: [call("read"), call("git"), "Seen."],
+        tools: [
+          guarded("read", "read"),
+          guarded("git", "write"),
+          tool("grep"),
+          guarded("shell", "run"),
+        ],
+        options: { agents: AGENT_KINDS },
+      });
+      expect(model.calls[0]?.tools?.map(({ name }) => name)).toEqual(["read", "git"]);
+      const results = model.calls[2]?.messages.filter(({ role }) => role === "toolResult");
+      expect(results).toMatchObject([
+        { isError: false },
+        { isError: true, content: [{ text: expect.stringContaining("only reading is allowed") }] },
+      ]);
+    });
+
+    it('are named where a call asks for none, and "general" is not there', async () => {
+      const { text } = await play({
+        calls: give(),
+        script: [],
+        options: { agents: [reviewer] },
+      });
+      expect(text).toContain('there is no agent "general". Available: reviewer.');
+    });
+
+    it("have no tool that the caller has not at that time", async () => {
+      const { model } = await play({
+        calls: give(),
+        script: ["Done."],
+        tools: [tool("look"), tool("write")],
+        options: { agents: AGENT_KINDS, isAllowed: (name) => name === "look" },
+      });
+      expect(model.calls[0]?.tools?.map(({ name }) => name)).toEqual(["look", "task"]);
+    });
+  });
+
+  it("lists what a sub-agent and its own have called, with what they cost", async () => {
+    const { result, updates } = await play({
+      calls: give({ prompt: "outer" }),
+      script: (context, index) => {
+        const usage = { cost: { total: 1 } };
+        const parts =
+          context.messages[0]?.content !== "outer"
+            ? context.messages.length === 1
+              ? [call("look", { at: "b" })]
+              : ["Inner."]
+            : index === 0
+              ? [call("look", { at: "a" }), give({ prompt: "inner" })]
+              : ["Outer."];
+        return { parts, usage };
+      },
+      tools: [tool("look")],
+    });
+    const inner = { tool: "look", title: '{"at":"b"}', state: "ok" };
+    expect(result.details).toMatchObject({
+      callCount: 2,
+      calls: [
+        { tool: "look", title: '{"at":"a"}', state: "ok" },
+        { tool: "task", title: "Look", state: "ok", calls: [inner] },
+      ],
+      usage: { cost: { total: 4 } },
+    });
+    expect(updates.length).toBeGreaterThan(0);
+  });
+
   describe("progress", () => {
     it("reports the last tool and the text, not more often than the clock allows", async () => {
       const { updates, done } = start({
@@ -223,7 +354,7 @@ describe("task", () => {
       await clock.advance(5_000);
       await done;
       const details = updates.map((update) => update.details as SubAgentProgress);
-      expect(details[0]).toEqual({ turns: 1 });
+      expect(details[0]).toEqual({ turns: 1, usage: {}, callCount: 0, calls: [] });
       expect(details.some(({ tool: last }) => last === 'look {"at":"a.ts"}')).toBe(true);
       expect(details.at(-1)?.text).toMatch(/^It is in the/);
       // 25 letters, 50 ms apart.

@@ -19,17 +19,15 @@ const MS_PER_SECOND = 1_000;
 export function jobsTool(jobs: JobTable): GuardedTool {
   return defineEntryTool(jobsEntry, {
     label: "Jobs",
-    description:
-      "Background jobs of shell. read: output since the last read; stop: end one with all it " +
-      "started; list.",
+    description: "Background jobs of shell. read: output since the last read.",
     parameters: {
       type: "object",
       properties: {
         action: { type: "string", enum: ["read", "stop", "list"] },
-        id: { type: "string", description: "For read and stop" },
+        id: { type: "string" },
         waitMs: {
           type: "integer",
-          description: `read: wait for output, at most ${JOB_MAX_WAIT_MS}`,
+          description: "read: wait for output",
         },
       },
       required: ["action"],

@@ -49,6 +49,7 @@ const specialV6 = SPECIAL_V6.map(([network, bits, what]) => ({
 const embeddingV6 = EMBEDDING_V6.map(([network, bits]) => createBlockList(network, bits, "ipv6"));
 const publicV6 = createBlockList(...PUBLIC_V6, "ipv6");
 
+export const MAX_URL_CHARS = 2_048;
 const BYTE = 256;
 const HEX = 16;
 
@@ -89,6 +90,9 @@ function createBlockList(network: string, bits: number, family: "ipv4" | "ipv6")
 
 /** An address as a URL. Throws if it is not one that may be fetched at all. */
 export function parseUrl(text: string): URL {
+  if (text.length > MAX_URL_CHARS) {
+    throw new Error(`The address is longer than ${MAX_URL_CHARS} characters.`);
+  }
   const url = toUrl(text);
   if (!url) {
     throw new Error(`"${text}" is not a whole address. Write it as https://host/path.`);

@@ -9,7 +9,7 @@ import type { AgentToolResult } from "@gyre/agent";
 import { type TextContent, toUrl } from "@gyre/ai";
 import { fromSource } from "../../text/provenance.ts";
 import { sanitize } from "../../text/sanitize.ts";
-import { counted, textResult } from "../../text/text.ts";
+import { counted, textResult, within } from "../../text/text.ts";
 import { readHost, parseUrl, refuseAddress } from "./address.ts";
 import { fetchEntry } from "./entry.ts";
 import { coversRedirect } from "./redirect-rules.ts";
@@ -58,9 +58,14 @@ interface Page {
 export async function runFetch(
   { clock, workspace }: FetchEnv,
   { lookup = lookUp, dial = dialServer }: FetchOptions,
-  { url, maxBytes = DEFAULT_FETCH_BYTES, offset = 0 }: FetchArgs,
+  { url, ...args }: FetchArgs,
   signal: AbortSignal,
 ): Promise<AgentToolResult> {
+  const offset = within("offset", args.offset ?? 0, { least: 0 });
+  const maxBytes = within("maxBytes", args.maxBytes ?? DEFAULT_FETCH_BYTES, {
+    least: 1,
+    most: MAX_FETCH_BYTES,
+  });
   const late = new AbortController();
   const cancel = clock.after(FETCH_TIMEOUT_MS, () => {
     const seconds = FETCH_TIMEOUT_MS / MS_PER_SECOND;

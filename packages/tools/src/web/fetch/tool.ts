@@ -16,7 +16,6 @@ export const FETCH_TIMEOUT_MS = 20_000;
 export const MAX_REDIRECTS = 5;
 /** What the model is shown of a page in one call. */
 export const MAX_SHOWN_CHARS = 50_000;
-export const MAX_URL_CHARS = 2_048;
 
 /** A server, by addresses that were checked: no other may be connected to. */
 export interface Destination {
@@ -39,21 +38,11 @@ export type FetchEnv = Pick<ToolEnv, "clock"> & Partial<Pick<ToolEnv, "workspace
 const parameters = {
   type: "object",
   properties: {
-    url: { type: "string", maxLength: MAX_URL_CHARS, description: "A whole address: https://..." },
-    maxBytes: {
-      type: "integer",
-      minimum: 1,
-      maximum: MAX_FETCH_BYTES,
-      description: `How much to download at most. Default ${DEFAULT_FETCH_BYTES}.`,
-    },
-    offset: {
-      type: "integer",
-      minimum: 0,
-      description: "The character of the text to begin at, to read on in a long page. Default 0.",
-    },
+    url: { type: "string" },
+    offset: { type: "integer" },
+    maxBytes: { type: "integer" },
   },
   required: ["url"],
-  additionalProperties: false,
 } as const;
 
 /**
@@ -64,9 +53,7 @@ const parameters = {
 export function fetchTool(env: FetchEnv, options: FetchOptions = {}): GuardedTool {
   return defineEntryTool(fetchEntry, {
     label: "Fetch",
-    description:
-      "Reads a page or file of the web as text (https only; HTML is turned into plain text, JSON is given as it is). " +
-      `Shows up to ${MAX_SHOWN_CHARS} characters; read on with offset.`,
+    description: `Reads a page by https as text, ${MAX_SHOWN_CHARS} characters at a time.`,
     parameters,
     concurrent: true,
     idempotent: true,

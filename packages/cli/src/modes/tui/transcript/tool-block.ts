@@ -14,6 +14,7 @@ import {
 } from "../../../text/tool-text.ts";
 import { measureWidth } from "../../../text/width.ts";
 import type { Block } from "../ui/block.ts";
+import { type CallTree, describeTree, readCallTree, treeRows } from "./call-tree.ts";
 import { createFixedBlock, type LiveBlock } from "./message-blocks.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -56,7 +57,7 @@ export interface ToolBlockOptions {
 type State =
   /** The model is still writing the arguments. */
   | { type: "arriving"; chars: number }
-  | { type: "running"; since: number; tail: readonly string[] }
+  | { type: "running"; since: number; tail: readonly string[]; calls?: CallTree }
   | { type: "ended"; view: ToolView; facts: readonly string[] };
 
 /** One call: its arguments as they arrive, its output while it runs, and its result. */
@@ -112,7 +113,8 @@ export class ToolBlock implements LiveBlock {
   /** Shows the last output of a running call. */
   update(partial: AgentToolResult): void {
     if (this.#state.type !== "running") return;
-    this.#state = { ...this.#state, tail: this.#readTail(partial) };
+    const calls = readCallTree(partial);
+    this.#state = { ...this.#state, tail: this.#readTail(partial), ...(calls && { calls }) };
     this.#isMade = false;
   }
 
@@ -221,10 +223,17 @@ export class ToolBlock implements LiveBlock {
       const below = viewRows(view, { theme, columns, isExpanded: this.#isExpanded });
       return [this.#head(columns, SIGNS[view.end], style, facts.join(" · ")), ...below];
     }
-    const fact = state.type === "arriving" ? sizeText(state.chars) : clock;
-    const tail = state.type === "running" && this.#lines > 0 ? state.tail.slice(-this.#lines) : [];
-    const below = tail.map((line) => row(`  ${line}`, theme.dim));
-    return [this.#head(columns, "○", theme.accent, fact), ...below];
+    if (state.type === "arriving") {
+      return [this.#head(columns, "○", theme.accent, sizeText(state.chars))];
+    }
+    const { calls } = state;
+    const facts = [...(calls ? describeTree(calls) : []), clock].filter((fact) => fact !== "");
+    const tail = this.#lines > 0 ? state.tail.slice(-this.#lines) : [];
+    const below =
+      calls && calls.calls.length > 0
+        ? treeRows(calls, Math.max(1, this.#lines), theme)
+        : tail.map((line) => row(`  ${line}`, theme.dim));
+    return [this.#head(columns, "○", theme.accent, facts.join(" · ")), ...below];
   }
 
   /** The sign, the name, the title as far as it fits, and the facts. */

@@ -19,6 +19,7 @@ import {
   MAX_DIFF_ROWS,
   parseDiff,
 } from "./diff-view.ts";
+import { type CallTree, describeTree, readCallTree, treeRows } from "./call-tree.ts";
 import { fitRow, type Row, row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { wrapText } from "../terminal/wrap.ts";
@@ -27,6 +28,8 @@ import { wrapText } from "../terminal/wrap.ts";
 const MAX_WHOLE_ROWS = 200;
 /** The most rows of the result of an unknown tool. */
 const MAX_TEXT_ROWS = 6;
+/** The most calls of a sub-agent that has ended. */
+const MAX_TREE_ROWS = 4;
 /** Names that are shown of a list. */
 const MAX_FOUND = 3;
 const MARGIN = "  ";
@@ -42,6 +45,8 @@ export interface ToolView {
   facts: readonly string[];
   /** A row below the name. */
   summary?: string;
+  /** What a sub-agent has done: above the body. */
+  calls?: CallTree;
   body?: ViewBody;
 }
 
@@ -72,7 +77,8 @@ export function toolView(tool: string, { result, outcome, reason }: EndedCall): 
     const body = textBody(reason ?? text);
     return endedView(outcome, reason) ?? { end: "bad", facts: [], ...note, body };
   }
-  const facts = [...(summary.facts ?? [])];
+  const tree = readCallTree(result);
+  const facts = [...(summary.facts ?? []), ...(tree ? describeTree(tree) : [])];
   const body = textBody(shortened?.summary ?? text, text);
   const own = shortened ? undefined : summaryView(summary);
   const shown = summary.changes ? diffView(summary.changes.map(toDiffFile), result) : own;
@@ -80,6 +86,7 @@ export function toolView(tool: string, { result, outcome, reason }: EndedCall): 
   return {
     end: outcome === "ok" ? "good" : "bad",
     ...view,
+    ...(tree && { calls: tree }),
     facts: [...facts, ...(view.facts ?? [])],
   };
 }
@@ -190,10 +197,12 @@ export interface ViewOptions {
 }
 
 /** The rows below the name of a call. */
-export function viewRows({ summary, body, end }: ToolView, options: ViewOptions): Row[] {
+export function viewRows({ summary, calls, body, end }: ToolView, options: ViewOptions): Row[] {
   const { theme, columns, isExpanded } = options;
   const first = summary === undefined ? [] : [row(MARGIN + shownLine(summary), theme.dim)];
-  const rows = [...first, ...(body ? bodyRows(body, end, options) : [])];
+  const most = isExpanded ? MAX_WHOLE_ROWS : MAX_TREE_ROWS;
+  const tree = calls ? treeRows(calls, most, theme) : [];
+  const rows = [...first, ...tree, ...(body ? bodyRows(body, end, options) : [])];
   return rows
     .slice(0, isExpanded ? MAX_WHOLE_ROWS + 1 : undefined)
     .map((each) => fitRow(each, columns));
