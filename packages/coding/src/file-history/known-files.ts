@@ -71,6 +71,8 @@ export interface KnownFilesOptions {
   restMs: () => number;
   /** Called now and then with the number of files that were listed, before they are looked at. */
   onListed: (files: number) => void;
+  /** Whether another call, that is under way or has ended, has all files looked at after it. */
+  willLookAgain: () => boolean;
   /** For tests. */
   maxFiles?: number;
   maxOwnFiles?: number;
@@ -165,8 +167,9 @@ export class KnownFiles {
         (author.by === "others" || wasThere ? learned : changed).push(suspect);
       }
       await this.#learn(learned, git);
-      await this.#compare(changed, author, found);
+      const postponed = await this.#compare(changed, author, found);
       for (const { path } of some) this.#reported.delete(path);
+      for (const path of postponed) this.#reported.add(path);
       if (slices.isDue) await slices.pause();
     }
     this.#calledAt = undefined;
@@ -244,8 +247,10 @@ export class KnownFiles {
     const found: FoundChanges = { changes: [], leftOut: [] };
     await this.#noteIgnoreFiles(suspects);
     for (const some of inParts(suspects)) {
-      if (author.by === "agent") await this.#compare(some, author, found);
-      else await this.#learn(some, undefined);
+      if (author.by !== "agent") await this.#learn(some, undefined);
+      else {
+        for (const path of await this.#compare(some, author, found)) this.#reported.add(path);
+      }
     }
     return found;
   }
@@ -315,17 +320,25 @@ export class KnownFiles {
     }
   }
 
-  /** Finds what the agent has changed, and keeps both what was and what is. */
+  /**
+   * Finds what the agent has changed, and keeps both what was and what is. Resolves to the files
+   * that another call is writing: the look after that call is for them.
+   */
   async #compare(
     suspects: readonly Suspect[],
     author: ChangeSource,
     found: FoundChanges,
-  ): Promise<void> {
+  ): Promise<string[]> {
     const contents = await this.#gitContents(suspects);
+    const postponed: string[] = [];
     for (const suspect of suspects) {
       const { path } = suspect;
       const known = this.#known.get(path);
       const seen = await snapshotPath(this.#options.workspace, path);
+      if (seen.kind === "skipped" && seen.isChanging && this.#options.willLookAgain()) {
+        postponed.push(path);
+        continue;
+      }
       const leaveOut = async (why: string): Promise<void> => {
         found.leftOut.push({ path, why });
         await this.#learn([suspect], undefined);
@@ -375,6 +388,7 @@ export class KnownFiles {
         await leaveOut(`it could not be kept: ${describeFailure(error)}`);
       }
     }
+    return postponed;
   }
 
   /** Why a file that is new to us may have been there before. */

@@ -168,11 +168,17 @@ describe("what is recorded", () => {
 
   it("has what calls did that ran at the same time, once", async () => {
     const w = await world();
+    // Whole at once: a look after another call may come between a file and its content.
+    const place = async (name: string): Promise<void> => {
+      const aside = join(w.root, "..", name);
+      await writeFile(aside, name);
+      await rename(aside, w.path(name));
+    };
     await w.run(() =>
       Promise.all([
-        w.shell(() => w.put("a.txt", "a")),
-        w.shell(() => w.put("b.txt", "b")),
-        w.edit(["c.txt"], () => w.put("c.txt", "c")),
+        w.shell(() => place("a.txt")),
+        w.shell(() => place("b.txt")),
+        w.edit(["c.txt"], () => place("c.txt")),
       ]),
     );
     expect(formatChanges(await w.recorder.lines()).sort()).toEqual([
@@ -180,6 +186,48 @@ describe("what is recorded", () => {
       "+ b.txt",
       "+ c.txt",
     ]);
+  });
+
+  it("has what a call was writing when the look after another one came to it", async () => {
+    let noteHalf: () => void = () => {};
+    let noteRead: (() => void) | undefined;
+    const isHalf = new Promise<void>((resolve) => (noteHalf = resolve));
+    const isRead = new Promise<void>((resolve) => (noteRead = resolve));
+    const w = await world({
+      workspace: (own) =>
+        new Proxy(own, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name);
+            if (typeof value !== "function") return value;
+            if (name !== "read") return value.bind(target);
+            return async (path: string, ...rest: unknown[]): Promise<unknown> => {
+              const found: unknown = await Reflect.apply(value, target, [path, ...rest]);
+              if (path !== "./b.txt" || !noteRead) return found;
+              // The call that writes it comes to its end while it is looked at.
+              await writeFile(w.path("b.txt"), "whole");
+              noteRead();
+              noteRead = undefined;
+              return found;
+            };
+          },
+        }),
+    });
+    await w.run(() =>
+      Promise.all([
+        w.shell(async () => {
+          await isHalf;
+          await w.put("a.txt", "a");
+        }),
+        w.shell(async () => {
+          await w.put("b.txt", "half");
+          noteHalf();
+          await isRead;
+        }),
+      ]),
+    );
+    const lines = await w.recorder.lines();
+    expect(formatChanges(lines)).toEqual(["+ a.txt", "+ b.txt"]);
+    expect(lines.flatMap(({ leftOut }) => leftOut)).toEqual([]);
   });
 });
 

@@ -99,6 +99,8 @@ export class FileRecorder implements FileHistory {
   #active = 0;
   /** Those that are under way. */
   #running = 0;
+  /** Looks at all files after calls that are under way, or have ended, which have not begun. */
+  #looksAhead = 0;
   /** How many have begun, and when the last one did, by `performance.now`. */
   #begun = 0;
   #begunAt = -Infinity;
@@ -189,6 +191,7 @@ export class FileRecorder implements FileHistory {
     const isFirst = this.#active++ === 0;
     const begun = ++this.#begun;
     this.#running++;
+    if (!paths) this.#looksAhead++;
     try {
       return await next();
     } finally {
@@ -276,8 +279,11 @@ export class FileRecorder implements FileHistory {
     notBefore: number | undefined,
   ): Promise<void> {
     const { signal } = new AbortController();
-    const look = (known: KnownFiles): Promise<FoundChanges> =>
-      paths ? known.scanAfter(paths, author) : this.#scanAll(known, author, signal, notBefore);
+    const look = (known: KnownFiles): Promise<FoundChanges> => {
+      if (paths) return known.scanAfter(paths, author);
+      this.#looksAhead--;
+      return this.#scanAll(known, author, signal, notBefore);
+    };
     return this.#scan(signal, look, entry);
   }
 
@@ -356,6 +362,7 @@ export class FileRecorder implements FileHistory {
       copies: this.#copies,
       now: () => this.#now(),
       restMs: () => this.#restMs(),
+      willLookAgain: () => this.#looksAhead > 0,
       onListed: (files) => {
         if (files > maxWaitedFiles) this.#noteManyFiles();
       },

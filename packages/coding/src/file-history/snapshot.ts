@@ -26,7 +26,7 @@ export type PathSnapshot =
   /** A folder on the way is a link: what is there has another path. */
   | { kind: "elsewhere" }
   /** There, and cannot be kept. */
-  | { kind: "skipped"; why: string }
+  | { kind: "skipped"; why: string; isChanging?: true }
   | FileSnapshot;
 
 export interface FileSnapshot {
@@ -90,7 +90,7 @@ async function readFile(
   const after = lstatSync(join(workspace.root, path), { bigint: true });
   const isSame = info.ino === stats.ino && info.path === path;
   if (!isSame || computeSignature(after) !== computeSignature(stats))
-    return { kind: "skipped", why: "it was being changed" };
+    return { kind: "skipped", why: "it was being changed", isChanging: true };
   return { kind: "file", bytes, ...describeStats(stats) };
 }
 
