@@ -4,10 +4,12 @@ import { type BackendName, openBackend } from "./common/backend.ts";
 import { ROOT } from "./common/engines.ts";
 
 /** The names that the tests of the promises give to their stores. */
-const SUITES = ["everywhere", "parking", "promises", "attacks", "backends", "sessions"] as const;
+const SUITES = [
+  ...["everywhere", "parking", "promises", "attacks", "backends", "sessions", "bad_rows"],
+];
 /** The tests of the promises, which run on any store. */
 export const CONFORM_FILES: readonly string[] = [
-  ...["backends", "everywhere", "parking", "promises", "under-attack"].map(
+  ...["backends", "bad-rows", "everywhere", "parking", "promises", "under-attack"].map(
     (name) => `packages/durable/src/worker/${name}.test.ts`,
   ),
 ];

@@ -82,7 +82,11 @@ const call = fc.oneof(
   fc.record({ do: fc.constant("heartbeat" as const), worker: fc.constantFrom(...WORKERS) }),
   fc.record({ do: fc.constant("unregister" as const), worker: fc.constantFrom(...WORKERS) }),
   fc.record({ do: fc.constant("sweep" as const), maxDeaths: fc.integer({ min: 0, max: 2 }) }),
-  fc.record({ do: fc.constant("retry" as const), run: fc.constantFrom(...RUNS) }),
+  fc.record({
+    do: fc.constant("retry" as const),
+    run: fc.constantFrom(...RUNS),
+    key: fc.constantFrom(undefined, undefined, "k1", "k2"),
+  }),
   fc.record({ do: fc.constant("prune" as const) }),
   fc.record({
     do: fc.constant("schedule" as const),
@@ -173,7 +177,7 @@ class Side {
       case "sweep":
         return sort(await store.sweep({ expired: true, maxDeaths: one.maxDeaths }));
       case "retry":
-        return store.retry(one.run);
+        return store.retry(one.run, one.key);
       case "prune":
         return store.prune(Date.now() + FAR_MS, 100);
       case "schedule": {

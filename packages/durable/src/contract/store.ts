@@ -32,9 +32,10 @@ export interface Store extends ScheduleStore {
   hasItem(run: string, key: string): Promise<boolean>;
   /**
    * Makes a run that failed or was set aside open again, and its session ready. Not one that was
-   * never begun, nor one that another run of the session has followed.
+   * never begun, nor one that another run of the session has followed. `known`: it was asked for
+   * under this key before.
    */
-  retry(run: string): Promise<"ready" | "open" | "not found">;
+  retry(run: string, key?: string): Promise<"ready" | "open" | "known" | "not found">;
   readRun(id: string): Promise<RunRow | undefined>;
   /**
    * A run, the runs that it works for, and all that work for the first of those, without runs whose

@@ -171,11 +171,11 @@ export class PostgresStore implements Store {
     return hasItem(this.#database, run, key);
   }
 
-  async retry(run: string): Promise<"ready" | "open" | "not found"> {
+  async retry(run: string, key?: string): Promise<"ready" | "open" | "known" | "not found"> {
     const found = await this.readRun(run);
     if (!found) return "not found";
-    const isReady = await this.#database.transact((db) => retryRun(db, found));
-    if (!isReady) return "open";
+    const isReady = await this.#database.transact((db) => retryRun(db, found, key));
+    if (!isReady) return key !== undefined && (await this.hasItem(run, key)) ? "known" : "open";
     this.#notifier.notify("work", found.session);
     return "ready";
   }

@@ -72,7 +72,11 @@ export async function setTenant(
   );
 }
 
-export async function retryRun(db: Session, { id, session }: RunRow): Promise<true | undefined> {
+export async function retryRun(
+  db: Session,
+  { id, session }: RunRow,
+  key: string | undefined,
+): Promise<true | undefined> {
   const changed = await db.run(
     `update gyre_session s set status = 'ready', run = $2, deaths = 0, ready_at = ${NOW},
       due = null, wakes = wakes + 1 where id = $1 and ((status = 'aside' and run = $2) or (run is null
@@ -82,8 +86,20 @@ export async function retryRun(db: Session, { id, session }: RunRow): Promise<tr
     ...[session, id],
   );
   if (changed === 0) return undefined;
-  await db.run("update gyre_run set ended_at = null, stop = null, error = null where id = $1", id);
-  return true;
+  const opened = await db.run(
+    "update gyre_run set ended_at = null, stop = null, error = null where id = $1",
+    id,
+  );
+  // It may have been pruned in this moment.
+  if (opened === 0) return undefined;
+  if (key === undefined) return true;
+  // It is delivered already: only its key counts.
+  const noted = await db.run(
+    `insert into gyre_inbox (session, run, kind, data, key, at, taken)
+      values ($1, $2, 'decision', '{}', $3, ${NOW}, 0) on conflict (session, key) do nothing`,
+    ...[session, id, key],
+  );
+  return noted > 0 ? true : undefined;
 }
 
 export async function pruneRuns(

@@ -13,6 +13,7 @@ import {
   toRun,
 } from "../sql/rows.ts";
 import type { Statements } from "./connection.ts";
+import { hasItem } from "./inbox.ts";
 import { isBound } from "./start.ts";
 
 export function readRun(db: Statements, id: string): RunRow | undefined {
@@ -41,9 +42,11 @@ export function readInboxMs(db: Statements): number {
 export function retryRun(
   db: Statements,
   id: string,
-): { outcome: "ready" | "open" | "not found"; session?: string } {
+  key: string | undefined,
+): { outcome: "ready" | "open" | "known" | "not found"; session?: string } {
   const found = db.first<RunRecord>(SELECT_RUN_BY_ID, id);
   if (!found) return { outcome: "not found" };
+  if (key !== undefined && hasItem(db, id, key)) return { outcome: "known" };
   const { session, status } = found;
   const other = db.first<{ run: string | null }>(
     "select run from gyre_session where id = ?",
@@ -59,6 +62,14 @@ export function retryRun(
     );
   if (status !== "aside" && !(isOver && isLast)) return { outcome: "open" };
   const now = Date.now();
+  if (key !== undefined) {
+    // It is delivered already: only its key counts.
+    db.run(
+      `insert into gyre_inbox (session, run, kind, data, key, at, taken)
+        values (?, ?, 'decision', '{}', ?, ?, 0)`,
+      ...[session, id, key, now],
+    );
+  }
   db.run("update gyre_run set ended_at = null, stop = null, error = null where id = ?", id);
   db.run(
     `update gyre_session set status = 'ready', run = ?, deaths = 0, ready_at = ?, due = null,
@@ -79,6 +90,8 @@ export function pruneRuns(db: Statements, endedBefore: number, limit: number): n
   for (const { id } of runs) db.run("delete from gyre_run where id = ?", id);
   for (const session of new Set(runs.map((run) => run.session))) {
     if (isBound(db, session)) continue;
+    // A program may have it open.
+    if (!db.first("select 1 from gyre_session where id = ? and status = 'idle'", session)) continue;
     if (db.first("select 1 from gyre_run where session = ? limit 1", session)) continue;
     db.run("delete from gyre_entry where session = ?", session);
     db.run("delete from gyre_inbox where session = ?", session);

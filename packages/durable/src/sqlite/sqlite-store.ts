@@ -154,8 +154,8 @@ export class SqliteStore implements Store {
     return this.#connection.read((db) => hasItem(db, run, key));
   }
 
-  async retry(run: string): Promise<"ready" | "open" | "not found"> {
-    const { outcome, session } = await this.#connection.write((db) => retryRun(db, run));
+  async retry(run: string, key?: string): Promise<"ready" | "open" | "known" | "not found"> {
+    const { outcome, session } = await this.#connection.write((db) => retryRun(db, run, key));
     if (outcome === "ready" && session !== undefined) this.#notifier.notify("work", session);
     return outcome;
   }

@@ -756,6 +756,20 @@ describe("limits and order", () => {
       expect(await waiting.messages()).toHaveLength(2);
     });
   });
+
+  it("D29 retention leaves a session that a program has open as it is", async () => {
+    await withWorker(newUrl(), { agents: [scriptedAgent(["Done."])] }, async (runs) => {
+      const run = await runs.start("Go.", { agent: "office", session: "s" });
+      await run.result();
+      const session = await runs.sessions().open("s");
+      expect(await runs.prune({ olderThanMs: -1 })).toEqual({ deleted: 1 });
+      const before = await runs.store.listEntries("s");
+      expect(before.length).toBeGreaterThan(1);
+      await session.append({ type: "title", title: "Kept" });
+      expect(await runs.store.listEntries("s")).toHaveLength(before.length + 1);
+      await session.close();
+    });
+  });
 });
 
 describe("watching and sessions", () => {

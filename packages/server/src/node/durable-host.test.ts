@@ -151,6 +151,54 @@ describe("servers of one store", () => {
     ]);
   });
 
+  it("a continuation that is sent again to another server is made once", async () => {
+    world = createDurableWorld();
+    let goOn = (): void => {};
+    const waiting = new Promise<string>((resolve) => (goOn = () => resolve("waited")));
+    const wait = textTool("wait", () => waiting);
+    let requests = 0;
+    const fail: ScriptStep = () => {
+      if (++requests === 1) throw new Error("The model is away.");
+      return callAll([["wait", {}]]);
+    };
+    const one = await world.open([officeAgent([fail, "Done."], [wait])]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(two));
+    expect((await agent.prompt("Go.")).stop).toBe("error");
+    const begun = waitForCall(agent);
+    const first = await requestAt(one, "continue", {}, "n1", agent.sessionId);
+    await begun;
+    expect(await requestAt(two, "continue", {}, "n1", agent.sessionId)).toEqual(first);
+    const ended = waitFor(agent, "agent_end");
+    goOn();
+    await ended;
+    expect(await requestAt(two, "continue", {}, "n1", agent.sessionId)).toEqual(first);
+    expect(requests).toBe(2);
+    expect(agent.isRunning).toBe(false);
+  });
+
+  it("a change of settings that is sent again to another server, while a run goes on, is no error", async () => {
+    world = createDurableWorld();
+    let goOn = (): void => {};
+    const waiting = new Promise<string>((resolve) => (goOn = () => resolve("waited")));
+    const wait = textTool("wait", () => waiting);
+    const one = await world.open([officeAgent([callAll([["wait", {}]]), "Done."], [wait])]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(two));
+    const change = { thinkingLevel: "high" };
+    const first = await requestAt(one, "session_update", change, "u1", agent.sessionId);
+    const begun = waitForCall(agent);
+    const end = agent.prompt("Go.");
+    await begun;
+    expect(await requestAt(two, "session_update", change, "u1", agent.sessionId)).toEqual(first);
+    const other = { thinkingLevel: "low" };
+    await expect(requestAt(two, "session_update", other, "u2", agent.sessionId)).rejects.toThrow(
+      "session_busy",
+    );
+    goOn();
+    expect((await end).stop).toBe("done");
+  });
+
   it("a client that comes to another server in the middle of a run gets its end", async () => {
     world = createDurableWorld();
     let goOn = (): void => {};

@@ -40,8 +40,8 @@ export class DurableInbox implements SessionInbox {
     return refuseOnError(() => this.#prompt(prompt, key));
   }
 
-  continue(): Promise<Payload> {
-    return refuseOnError(() => this.#continue());
+  continue(key: string): Promise<Payload> {
+    return refuseOnError(() => this.#continue(key));
   }
 
   decide(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload> {
@@ -107,11 +107,16 @@ export class DurableInbox implements SessionInbox {
     return { seq };
   }
 
-  async #continue(): Promise<Payload> {
+  async #continue(key: string): Promise<Payload> {
+    if (await this.#isKnown(key)) return { seq: this.view.runAfter };
     const { runId, nextRunAfter: seq } = this.view;
     if (this.view.isRunning) throw busyError();
-    if (runId === undefined) throw invalidRequest("There is nothing to continue: send a prompt.");
-    await this.#options.runs.get(runId).retry();
+    const { store } = this.#options.runs;
+    const row = runId === undefined ? undefined : await store.readRun(runId);
+    const isRetried = row && row.stop !== "done" && (await store.retry(row.id, toKey(key)));
+    if (isRetried !== "ready" && isRetried !== "known") {
+      throw invalidRequest("There is nothing to continue: send a prompt.");
+    }
     return { seq };
   }
 
@@ -157,6 +162,8 @@ export class DurableInbox implements SessionInbox {
   async #update(changes: SessionChanges): Promise<Payload> {
     const { runs, id, tenant, pool, readChanges } = this.#options;
     const settings = await readChanges(changes);
+    // The same request may have been made at another server.
+    if (this.view.hasSettings(settings)) return { ...settings };
     if (this.view.isRunning) throw busyError();
     try {
       const session = await runs.sessions({ tenant, pool }).open(id);

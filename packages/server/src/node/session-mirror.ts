@@ -95,6 +95,14 @@ export class SessionMirror implements SessionView {
     };
   }
 
+  /** Whether these settings hold already. */
+  hasSettings(settings: Settings): boolean {
+    const own = Object.entries(this.#settings);
+    return Object.entries(settings).every(([name, value]) =>
+      own.some(([known, set]) => known === name && JSON.stringify(set) === JSON.stringify(value)),
+    );
+  }
+
   /** What the agent may do without approval. */
   get mode(): string | undefined {
     return this.#settings.mode;
