@@ -1,5 +1,6 @@
 export * from "./contract/agent.ts";
 export type * from "./contract/bus.ts";
+export * from "./contract/client-tools.ts";
 export type * from "./contract/engine.ts";
 export * from "./contract/errors.ts";
 export type { LiveEvent, LiveHub } from "./live/hub.ts";

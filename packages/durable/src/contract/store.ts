@@ -1,5 +1,6 @@
 import type { EntryInfo, EntryRow } from "@gyre/sessions";
 import type { Bus } from "./bus.ts";
+import type { ToolClientTable } from "./client-tools.ts";
 import type { ScheduleStore } from "./schedules.ts";
 import type { StoreCheck } from "./types.ts";
 
@@ -63,6 +64,9 @@ export interface Store extends ScheduleStore {
 
   /** Sessions that programs make, open and write to themselves. */
   readonly sessions: SessionTable;
+
+  /** The tools that clients of servers have registered. */
+  readonly toolClients: ToolClientTable;
 
   // The log of a session.
 
@@ -195,7 +199,8 @@ export type StartOutcome =
   | "busy"
   | "full";
 
-export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort";
+/** `answer`: a client has answered a call of one of its tools. */
+export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort" | "answer";
 
 /** Something that others want of a run. */
 export interface NewItem {
@@ -220,6 +225,8 @@ export interface InboxItem {
 
 export interface Inbox {
   readonly wakes: number;
+  /** How often the tools that clients have registered were changed. */
+  readonly toolChanges: number;
   readonly items: readonly InboxItem[];
 }
 

@@ -71,15 +71,18 @@ export async function hasItem(db: Session, run: string, key: string): Promise<bo
 export async function readInbox(db: Session, session: string): Promise<Inbox> {
   // One statement: what comes later has another count.
   const rows = await db.all<
-    { wakes: number; now: number } & { [Name in keyof InboxRecord]: InboxRecord[Name] | null }
+    { wakes: number; tool_changes: number; now: number } & {
+      [Name in keyof InboxRecord]: InboxRecord[Name] | null;
+    }
   >(
-    `select s.wakes, ${NOW} as now, i.id, i.run, i.kind, i.data, i.due from gyre_session s
+    `select s.wakes, s.tool_changes, ${NOW} as now, i.id, i.run, i.kind, i.data, i.due from gyre_session s
       left join gyre_inbox i on i.session = s.id and i.taken is null
       where s.id = $1 order by i.id`,
     session,
   );
   return {
     wakes: rows[0]?.wakes ?? 0,
+    toolChanges: rows[0]?.tool_changes ?? 0,
     items: rows.flatMap(({ now, id, run, kind, data, due }) =>
       id === null || run === null || kind === null || data === null
         ? []

@@ -36,6 +36,7 @@ import type {
   ScheduleRow,
 } from "../contract/schedules.ts";
 import type { StoreCheck, StoreOptions } from "../contract/types.ts";
+import { PostgresToolClients } from "../clients/postgres-clients.ts";
 import { checkPostgres } from "./check.ts";
 import { Claims, listReady } from "./claim.ts";
 import { Database, explainError, loadPg } from "./driver/database.ts";
@@ -94,6 +95,7 @@ export class PostgresStore implements Store {
   /** Leases do not wait behind work. */
   readonly #leases: Database;
   readonly #notifier: Notifier;
+  readonly toolClients: PostgresToolClients;
   readonly bus: PostgresBus;
   readonly #claims: Claims;
 
@@ -109,6 +111,10 @@ export class PostgresStore implements Store {
     this.sessions = new PostgresSessions(database);
     this.#leases = leases;
     this.#notifier = notifier;
+    this.toolClients = new PostgresToolClients(database, (session) => {
+      notifier.notify("work", session);
+      notifier.notify("log", session);
+    });
     this.bus = bus;
     this.#claims = new Claims(database);
   }

@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Session } from "./driver/database.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** Keeps two processes from changing the tables at once. */
 const MIGRATION_LOCK = 4_715_020_211;
@@ -77,6 +77,14 @@ const MIGRATIONS: readonly (readonly string[])[] = [
     "alter table gyre_run add column budget text",
   ],
   ["alter table gyre_run add column span text"],
+  [
+    `create table gyre_tool_client (
+      session text not null, client text not null, nth bigint not null, holder text not null,
+      keeps_calls bigint not null, tools text not null, until bigint not null,
+      primary key (session, client))`,
+    "create index on gyre_tool_client (holder)",
+    "alter table gyre_session add column tool_changes bigint not null default 0",
+  ],
 ];
 
 /** Brings the tables up to date. Throws where they are of a version that this one cannot use. */

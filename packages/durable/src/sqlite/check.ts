@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from "node:fs";
 import type { StoreCheck } from "../contract/types.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection } from "./driver/connection.ts";
 
 /** Numbers by which Linux names file systems that are on other machines. */
 const NETWORK_TYPES: Readonly<Record<number, string>> = {

@@ -8,7 +8,7 @@ import {
   toClaim,
   toReady,
 } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 import { readLeft } from "./tenants.ts";
 import { removeOwner } from "./workers.ts";
 

@@ -1,6 +1,6 @@
 import type { Inbox, NewItem, SendOutcome } from "../contract/store.ts";
 import { type InboxRecord, toItem } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 
 export const INSERT_ITEM = `insert into gyre_inbox (session, run, kind, data, key, due, at)
   values (?, ?, ?, ?, ?, ?, ?) on conflict (session, key) do nothing`;
@@ -50,12 +50,18 @@ export function hasItem(db: Statements, run: string, key: string): boolean {
 
 export function readInbox(db: Statements, session: string): Inbox {
   // In this order: what comes between the two is seen, and seen again.
-  const row = db.first<{ wakes: number }>("select wakes from gyre_session where id = ?", session);
+  const row = db.first<{ wakes: number; tool_changes: number }>(
+    "select wakes, tool_changes from gyre_session where id = ?",
+    session,
+  );
   const items = db.all<InboxRecord>(
     "select * from gyre_inbox where session = ? and taken is null order by id",
     session,
   );
-  return { wakes: row?.wakes ?? 0, items: items.map((item) => toItem(item, Date.now())) };
+  return {
+    ...{ wakes: row?.wakes ?? 0, toolChanges: row?.tool_changes ?? 0 },
+    items: items.map((item) => toItem(item, Date.now())),
+  };
 }
 
 export function readWakes(db: Statements, worker: string): ReadonlyMap<string, number> {

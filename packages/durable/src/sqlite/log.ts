@@ -1,7 +1,7 @@
 import type { EntryInfo, EntryType } from "@gyre/sessions";
 import type { StoredEntry } from "../contract/store.ts";
 import { type EntryRecord, toEntry, toInfo } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 
 export const INSERT_ENTRY =
   "insert into gyre_entry (session, seq, parent, type, data, token, at) values (?, ?, ?, ?, ?, ?, ?)";

@@ -1,7 +1,7 @@
 import type { Hint, Interest } from "../contract/store.ts";
 import type { Follower, FollowerRegistry } from "../live/socket-bus.ts";
 import { Bell } from "./bell.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection } from "./driver/connection.ts";
 
 /** Rings of a bell within this time are answered together. Those that watch can wait a little. */
 const CHECK_MS: Readonly<Record<Interest, number>> = { work: 2, log: 8 };

@@ -12,7 +12,7 @@ import {
   toFamily,
   toRun,
 } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 import { hasItem } from "./inbox.ts";
 import { isBound } from "./start.ts";
 

@@ -22,7 +22,7 @@ import {
   toDue,
   toSchedule,
 } from "../sql/schedules.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 import { startRun } from "./start.ts";
 
 export function setSchedule(db: Statements, schedule: NewSchedule): void {

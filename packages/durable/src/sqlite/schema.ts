@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Driver } from "./driver/driver.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** Each makes the tables of one version from those of the version before. */
 const MIGRATIONS: readonly string[] = [
@@ -70,6 +70,15 @@ alter table gyre_run add column budget text;
 `,
   "create table gyre_watch (watcher text primary key, address text not null) without rowid;",
   "alter table gyre_run add column span text",
+  `
+create table gyre_tool_client (
+  session text not null, client text not null, nth integer not null, holder text not null,
+  keeps_calls integer not null, tools text not null, until integer not null,
+  primary key (session, client)
+) without rowid;
+create index gyre_tool_client_holder on gyre_tool_client (holder);
+alter table gyre_session add column tool_changes integer not null default 0;
+`,
 ];
 
 /** Brings the tables up to date. Throws where they are of a version that this one cannot use. */

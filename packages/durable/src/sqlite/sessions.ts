@@ -17,7 +17,7 @@ import {
   toStoredSession,
 } from "../sql/sessions.ts";
 import { isRegistered } from "./claim.ts";
-import type { Connection, Statements } from "./connection.ts";
+import type { Connection, Statements } from "./driver/connection.ts";
 import { hasPrompt } from "./inbox.ts";
 import { INSERT_ENTRY } from "./log.ts";
 

@@ -36,9 +36,10 @@ import type {
 } from "../contract/schedules.ts";
 import type { StoreCheck } from "../contract/types.ts";
 import { SocketBus } from "../live/socket-bus.ts";
+import { SqliteToolClients } from "../clients/sqlite-clients.ts";
 import { checkSqlite } from "./check.ts";
 import { claimReady, isRegistered, listReady, readNext } from "./claim.ts";
-import { Connection, type Statements } from "./connection.ts";
+import { Connection, type Statements } from "./driver/connection.ts";
 import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
@@ -92,6 +93,7 @@ function warn(error: unknown): void {
 export class SqliteStore implements Store {
   readonly name = "sqlite";
   readonly sessions: SqliteSessions;
+  readonly toolClients: SqliteToolClients;
   readonly bus: SocketBus;
   readonly #connection: Connection;
   readonly #notifier: Notifier;
@@ -104,6 +106,10 @@ export class SqliteStore implements Store {
     this.bus = new SocketBus(this.#followers, onError);
     this.sessions = new SqliteSessions(connection);
     this.#notifier = new Notifier(connection);
+    this.toolClients = new SqliteToolClients(connection, (session) => {
+      this.#notifier.notify("work", session);
+      this.#notifier.notify("log", session);
+    });
   }
 
   static async open(path: string, options: SqliteOptions = {}): Promise<SqliteStore> {

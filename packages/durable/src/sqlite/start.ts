@@ -1,6 +1,6 @@
 import type { NewRun, StartOutcome } from "../contract/store.ts";
 import { entryValues, marks, type SessionRecord } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 import { INSERT_ITEM, WAKE } from "./inbox.ts";
 import { INSERT_ENTRY } from "./log.ts";
 import { countSessions } from "./tenants.ts";

@@ -6,7 +6,7 @@ import {
   type RunRecord,
   type SessionRecord,
 } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 import { INSERT_ITEM, sendItem } from "./inbox.ts";
 import { INSERT_ENTRY } from "./log.ts";
 import { startRun } from "./start.ts";
@@ -136,7 +136,7 @@ function endRun(
   // Messages wait: the run may be retried.
   db.run(
     `update gyre_inbox set taken = 0 where run = ? and taken is null
-      and session = (select session from gyre_run where id = ?) and kind in ('decision', 'abort')`,
+      and session = (select session from gyre_run where id = ?) and kind in ('decision', 'abort', 'answer')`,
     ...[run, run],
   );
   const send = (item: NewItem): void => {

@@ -1,5 +1,5 @@
 import type { TenantRow } from "../contract/store.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 
 export function countSessions(db: Statements, tenant: string, status: "ready" | "running"): number {
   const row = db.first<{ n: number }>(

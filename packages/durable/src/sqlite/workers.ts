@@ -1,7 +1,7 @@
 import { checkProcess, type ProcessIdentity } from "@gyre/sessions";
 import type { NewWorker, SweptSession, WorkerRow } from "../contract/store.ts";
 import { explainAside, type SessionRecord } from "../sql/rows.ts";
-import type { Statements } from "./connection.ts";
+import type { Statements } from "./driver/connection.ts";
 import { hasPrompt } from "./inbox.ts";
 
 interface WorkerRecord {

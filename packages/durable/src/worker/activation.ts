@@ -10,6 +10,7 @@ import type { Observer } from "./observer.ts";
 import type { Outage } from "./outage.ts";
 import { toSummary } from "../runs/summary.ts";
 import { readShared } from "./budget.ts";
+import { ClientTools } from "./client-tools.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
 import { toStoredEnd, Work, type WorkParts } from "./work.ts";
@@ -44,10 +45,11 @@ export class Activation {
   #shouldLook = false;
   #isDraining = false;
   #work: Work | undefined;
+  #clientTools: ClientTools | undefined;
   /** What identifies the span of the activation. */
   #span: string | undefined;
   /** The newest inbox that was read. */
-  #inbox: Inbox = { wakes: 0, items: [] };
+  #inbox: Inbox = { wakes: 0, toolChanges: 0, items: [] };
 
   constructor(parts: ActivationParts, claim: Claim, definition: DurableAgent) {
     const { runs, admit, outage, observer } = parts;
@@ -109,7 +111,12 @@ export class Activation {
       if (this.#isParking) return;
       this.#inbox = inbox;
       this.#work?.accept(inbox.items);
+      await this.#loadClientTools();
     }
+  }
+
+  async #loadClientTools(): Promise<void> {
+    if (await this.#clientTools?.load(this.#inbox.toolChanges)) this.#work?.updateClientTools();
   }
 
   async #readInbox(): Promise<Inbox> {
@@ -161,6 +168,7 @@ export class Activation {
     this.#work = work;
     for (; ; await this.#readInbox()) {
       work.accept(this.#inbox.items);
+      await this.#loadClientTools();
       this.#isParking = false;
       const end = await work.proceed(() => this.#isDraining);
       // From here on nothing is accepted, so that what comes wakes the session.
@@ -220,6 +228,13 @@ export class Activation {
     { context, shared, meta }: Pick<WorkParts, "context" | "shared"> & { meta: OpenRun["meta"] },
   ): Promise<Work | string> {
     const { claim } = this;
+    const clientTools = new ClientTools({
+      ...{ store: this.#runs.store, session: claim.session, run: row.id },
+      ...{ transcript: session, log: this.#log },
+      report: (error, where) => this.#runs.report(error, where),
+    });
+    await clientTools.load(this.#inbox.toolChanges);
+    this.#clientTools = clientTools;
     const open: OpenRun = {
       ...{ id: row.id, session: claim.session, tenant: claim.tenant, activation: claim.token },
       ...{ meta, settings: context.settings, transcript: session, signal: this.#lost.signal },
@@ -237,6 +252,7 @@ export class Activation {
         context,
         options,
         log: this.#log,
+        clientTools,
         meter,
         span: this.#span,
       };

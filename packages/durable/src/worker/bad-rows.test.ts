@@ -41,8 +41,8 @@ async function withDamage(
 describe("rows that cannot be read", () => {
   it("D16 a prompt that cannot be read ends its run with an error, and no other", async () => {
     const damage: Damage = {
-      inbox: ({ wakes, items }) => ({
-        wakes,
+      inbox: ({ items, ...inbox }) => ({
+        ...inbox,
         items: items.map((item) =>
           item.kind === "prompt" && item.run === "bad" ? { ...item, data: "{oops" } : item,
         ),

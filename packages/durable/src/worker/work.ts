@@ -4,7 +4,7 @@ import {
   type AgentEvent,
   type AgentMessage,
   type AgentOptions,
-  type AgentToolResult,
+  type AgentTool,
   ANSWER_TOOL,
   type ContinueOptions,
   type Decision,
@@ -35,9 +35,12 @@ import {
 import type { CreateDurableAgent, DurableAgentOptions } from "../contract/agent.ts";
 import type { LiveSource } from "../live/source.ts";
 import type { StoredEnd } from "../runs/read-log.ts";
-import { decodeMessages, explainSize, MAX_ENTRY_BYTES } from "../contract/messages.ts";
+import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
+import { type ClientAnswer, readClientAnswer } from "../contract/client-tools.ts";
+import { capResult } from "./cap-result.ts";
+import type { ClientTools } from "./client-tools.ts";
 import type { WorkerMeter } from "./meter.ts";
 import type { RunLog } from "./run-log.ts";
 import { type Budget, readShared, toBudget } from "./budget.ts";
@@ -46,8 +49,6 @@ import { waitsForPerson } from "./waiting.ts";
 
 /** A sink waits for a store that is away; the run goes on when that is back. */
 const SINK_TIMEOUT_MS = 2_147_483_647;
-/** With room for the fields of its entry. */
-const MAX_RESULT_BYTES = MAX_ENTRY_BYTES - 65_536;
 
 export interface WorkParts {
   runs: Runs;
@@ -59,6 +60,7 @@ export interface WorkParts {
   context: SessionContext;
   options: DurableAgentOptions | CreateDurableAgent;
   log: RunLog;
+  clientTools: ClientTools;
   meter: WorkerMeter;
   /** What identifies the span of the activation. */
   span: string | undefined;
@@ -79,6 +81,8 @@ export class Work {
   #limits: Limits = {};
   /** What is left of the runs that this one works for. */
   #shared: Budget;
+  /** The tools of clients that the agent has. */
+  #clientTools: readonly AgentTool[] = [];
   readonly #live: LiveSource;
   /** The last answer, which is stored soon: live events behind it wait for that. */
   #answer = 0;
@@ -135,7 +139,7 @@ export class Work {
     const isFirst = row.activations <= 1;
     const { systemPrompt } = context.settings;
     const { terminated } = context.interrupted ?? {};
-    const { middleware = [], shouldStopAfterTurn, instructions, ...rest } = options;
+    const { middleware = [], shouldStopAfterTurn, instructions, tools, ...rest } = options;
     const prompt = isFirst ? instructions : (systemPrompt ?? instructions);
     const beforeEffects: Middleware = {
       tool: async ({ tool, toolCall, parentId }, next) => {
@@ -150,8 +154,12 @@ export class Work {
       },
     };
     this.#savedPrompt = isFirst && !options.handoffs ? (prompt ?? "") : undefined;
+    this.#clientTools = this.#listClientTools(tools ?? []);
     return {
       ...rest,
+      ...((tools || this.#clientTools.length > 0) && {
+        tools: [...(tools ?? []), ...this.#clientTools],
+      }),
       ...(prompt !== undefined && { instructions: prompt }),
       messages: context.messages,
       pending: context.pending,
@@ -171,6 +179,21 @@ export class Work {
       shouldStopAfterTurn: async (turn) =>
         isDraining() || ((await shouldStopAfterTurn?.(turn)) ?? false),
     };
+  }
+
+  /** Those whose names are free. */
+  #listClientTools(own: readonly AgentTool[]): AgentTool[] {
+    const names = new Set(own.map(({ name }) => name));
+    return this.#parts.clientTools.list().filter(({ name }) => !names.has(name));
+  }
+
+  /** The tools that clients have registered have changed. */
+  updateClientTools(): void {
+    const { agent } = this;
+    const before = new Set(this.#clientTools);
+    const own = agent.state.tools.filter((tool) => !before.has(tool));
+    this.#clientTools = this.#listClientTools(own);
+    agent.setTools([...own, ...this.#clientTools]);
   }
 
   /** Time that workers have spent on the run. */
@@ -204,6 +227,8 @@ export class Work {
       // It stays in the inbox until the run has ended: the next worker has to see it, too.
       this.#abortion = sent.abortion;
       this.agent.abort();
+    } else if (sent.kind === "answer") {
+      this.#parts.clientTools.accept(id, sent.answer);
     } else {
       Object.assign(this.#decisions, sent.decisions);
       this.#decisionItems.push(id);
@@ -455,7 +480,9 @@ export class Work {
   }
 
   async #saveSettings(before: SessionSettings, systemPrompt: string): Promise<void> {
-    const tools = this.agent.state.tools.map(({ name }) => name);
+    const isClients = new Set(this.#clientTools);
+    const own = this.agent.state.tools.filter((tool) => !isClients.has(tool));
+    const tools = own.map(({ name }) => name);
     const isSame =
       before.systemPrompt === systemPrompt &&
       JSON.stringify(before.tools) === JSON.stringify(tools);
@@ -557,6 +584,7 @@ export class Work {
 /** What an item of the inbox says. */
 type Sent =
   | { kind: "abort"; abortion: { reason?: string } }
+  | { kind: "answer"; answer: ClientAnswer }
   | { kind: "decision"; decisions: Readonly<Record<string, Decision>> }
   | { kind: "message"; queue: QueueName; messages: readonly AgentMessage[] };
 
@@ -565,6 +593,7 @@ function readItem({ kind, data }: InboxItem): Sent | undefined {
   if (kind === "prompt") return undefined;
   const value: unknown = JSON.parse(data);
   if (kind === "decision") return { kind, decisions: readDecisions(value) };
+  if (kind === "answer") return { kind, answer: readClientAnswer(value) };
   if (kind !== "abort") return { kind: "message", queue: kind, messages: decodeMessages(value) };
   if (!isRecord(value)) throw new TypeError("An abort is an object.");
   const { reason } = value;
@@ -578,12 +607,4 @@ export function toStoredEnd(run: string, end: AgentEndEvent): StoredEnd {
     ...(limit && { limit }),
     ...(text !== undefined && { errorMessage: text }),
   };
-}
-
-/** A result that the log can hold; one that is too large says so to the model. */
-function capResult(name: string, result: AgentToolResult): AgentToolResult {
-  const bytes = Buffer.byteLength(JSON.stringify(result) ?? "");
-  if (bytes < MAX_RESULT_BYTES) return result;
-  const text = explainSize(`The result of tool "${name}"`, bytes);
-  return { content: [{ type: "text", text }], isError: true, outcome: "error", reason: text };
 }

@@ -22,6 +22,8 @@ export class RegisteredTools {
   readonly #report: (error: unknown, where: string) => void;
   readonly #clientName: string = globalThis.crypto.randomUUID();
   readonly #calls = new Map<string, RunningCall>();
+  /** Whether the server waits for calls whose connection is gone. */
+  #keepsCalls = false;
   #tools: ReadonlyMap<string, AgentTool> = new Map();
 
   constructor(ask: Ask, report: (error: unknown, where: string) => void) {
@@ -37,27 +39,41 @@ export class RegisteredTools {
     // Set before the request: calls may arrive before its answer.
     this.#tools = registered;
     try {
-      await this.#ask("tool_register", payload);
+      await this.#register(payload);
     } catch (error) {
       if (this.#tools === registered) this.#tools = before;
       throw error;
     }
   }
 
-  /** Removes all tools from the session. */
-  async unregister(): Promise<void> {
+  /** Removes all tools from the session, and answers no more calls. */
+  async leave(): Promise<void> {
     if (this.#tools.size === 0) return;
+    this.cancelAll();
     await this.register([]).catch((error: unknown) => this.#report(error, "removing tools"));
   }
 
-  /** Registers the tools again on a new connection: the calls of the old one have failed. */
+  /**
+   * Registers the tools again on a new connection. The calls of the old one have failed, or the
+   * server waits for them.
+   */
   reconnect(): void {
-    this.cancelAll();
+    if (!this.#keepsCalls) this.cancelAll();
     if (this.#tools.size === 0) return;
     const payload = this.#createRegistration([...this.#tools.values()]);
-    this.#ask("tool_register", payload).catch((error: unknown) => {
+    this.#register(payload).catch((error: unknown) => {
       this.#report(error, "registering tools again");
     });
+  }
+
+  async #register(payload: Payload): Promise<void> {
+    const { keepsCalls } = await this.#ask("tool_register", payload);
+    this.#keepsCalls = keepsCalls === true;
+  }
+
+  /** Whether the session keeps the tools of a client that has left. */
+  get staysRegistered(): boolean {
+    return this.#keepsCalls && this.#tools.size > 0;
   }
 
   cancelAll(): void {
@@ -75,10 +91,13 @@ export class RegisteredTools {
   }
 
   #createRegistration(tools: readonly AgentTool[]): Payload {
-    return { client: this.#clientName, tools: tools.map(toToolSpec) };
+    const calls = [...this.#calls.keys()];
+    return { client: this.#clientName, tools: tools.map(toToolSpec), calls };
   }
 
   async #run(call: string, payload: Payload): Promise<void> {
+    // It was sent again, as the connection that it came by is gone.
+    if (this.#calls.has(call)) return;
     const running: RunningCall = {
       controller: new AbortController(),
       isSending: false,
@@ -88,11 +107,15 @@ export class RegisteredTools {
     const outcome = await this.#execute(call, payload, running);
     // The server has failed the calls of a connection that is gone.
     if (this.#calls.get(call) !== running) return;
-    this.#calls.delete(call);
-    this.#ask("tool_result", { call, ...outcome }).catch((error: unknown) => {
+    try {
+      await this.#ask("tool_result", { call, ...outcome });
+    } catch (error) {
       // Without an answer the call would wait for its timeout.
-      this.#ask("tool_result", { call, error: errorMessage(error) }).catch(() => {});
-    });
+      await this.#ask("tool_result", { call, error: errorMessage(error) }).catch(() => {});
+    } finally {
+      // It is known until the server has its answer, so that it is not run again.
+      if (this.#calls.get(call) === running) this.#calls.delete(call);
+    }
   }
 
   async #execute(call: string, payload: Payload, running: RunningCall): Promise<Payload> {

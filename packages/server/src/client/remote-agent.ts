@@ -320,7 +320,8 @@ export class RemoteAgent {
   /**
    * Registers client tools with the session, in place of those before: the agent calls them like
    * its own, and they run in this process. Rejects where a name is taken. A call that runs when the
-   * connection breaks fails, and its signal fires when the client notices.
+   * connection breaks fails, and its signal fires when the client notices; where several servers
+   * share the session, it goes on, and its result counts if the client is back in time.
    */
   registerTools(tools: readonly AgentTool[]): Promise<void> {
     return this.#tools.register(tools);
@@ -328,8 +329,9 @@ export class RemoteAgent {
 
   /** Leaves the session and removes its client tools. The session goes on. */
   async close(): Promise<void> {
-    // On a shared connection the tools would stay.
-    if (!this.#isOwnClient && this.#client.state.type === "ready") await this.#tools.unregister();
+    // On a shared connection, or where others serve the session as well, the tools would stay.
+    const wouldStay = !this.#isOwnClient || this.#tools.staysRegistered;
+    if (wouldStay && this.#client.state.type === "ready") await this.#tools.leave();
     await this.#leave();
   }
 

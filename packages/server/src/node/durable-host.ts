@@ -11,6 +11,7 @@ import type {
 import { DurableSession } from "./durable-session.ts";
 import { refuseOnError } from "./refusal.ts";
 import type { Settings } from "./session-mirror.ts";
+import { ToolLeases } from "./tool-leases.ts";
 
 /** Where a session belongs. */
 export interface StoredPlace {
@@ -46,10 +47,16 @@ export interface DurableHostOptions {
   readonly readChanges?: (changes: SessionChanges) => Promise<Settings>;
   /** Throws where a session may not be opened here: for its folder, say. */
   readonly check?: (session: StoredPlace) => void;
+  /**
+   * How long a run waits for a client of one of its tools that is away, and how long the tools of
+   * one stay that has left. Default 30,000.
+   */
+  readonly toolGraceMs?: number;
   /** Errors that no client gets. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
+const TOOL_GRACE_MS = 30_000;
 /** Runs that are looked at to know which sessions of a list have one. */
 const MAX_OPEN_RUNS = 1_000;
 
@@ -61,10 +68,14 @@ export class DurableHost implements SessionHost {
   readonly isShared = true;
   readonly #options: DurableHostOptions;
   readonly #sessions: ReturnType<Runs["sessions"]>;
+  readonly #leases: ToolLeases;
+  readonly #onError: (error: unknown, where: string) => void;
 
   constructor(options: DurableHostOptions) {
-    const { runs, tenant = "", pool = "" } = options;
+    const { runs, tenant = "", pool = "", toolGraceMs = TOOL_GRACE_MS } = options;
     this.#options = options;
+    this.#onError = options.onError ?? ((error, where) => runs.report(error, where));
+    this.#leases = new ToolLeases(runs, toolGraceMs, this.#onError);
     this.#sessions = runs.sessions({ tenant, pool });
   }
 
@@ -123,11 +134,11 @@ export class DurableHost implements SessionHost {
   }
 
   #open({ id, cwd, pool }: StoredPlace): Promise<DurableSession> {
-    const { runs, agent, tenant = "", onError } = this.#options;
+    const { runs, agent, tenant = "" } = this.#options;
     const { readChanges = readPlainChanges } = this.#options;
     return DurableSession.open({
       ...{ runs, id, cwd, agent, tenant, pool, readChanges },
-      onError: onError ?? ((error, where) => runs.report(error, where)),
+      ...{ leases: this.#leases, onError: this.#onError },
     });
   }
 }

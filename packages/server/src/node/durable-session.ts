@@ -8,8 +8,10 @@ import type {
 } from "../sessions/session-host.ts";
 import { EventNumbers, numberEntry } from "./event-numbers.ts";
 import { DurableInbox } from "./durable-inbox.ts";
+import { DurableTools } from "./durable-tools.ts";
 import { refuseOnError } from "./refusal.ts";
 import { SessionMirror, type Settings } from "./session-mirror.ts";
+import type { ToolLeases } from "./tool-leases.ts";
 
 export interface DurableSessionOptions {
   readonly runs: Runs;
@@ -21,6 +23,7 @@ export interface DurableSessionOptions {
   readonly tenant: string;
   readonly pool: string;
   readonly readChanges: (changes: SessionChanges) => Promise<Settings>;
+  readonly leases: ToolLeases;
   readonly onError: (error: unknown, where: string) => void;
 }
 
@@ -35,6 +38,7 @@ export class DurableSession implements SharedSession {
   readonly view: SessionMirror;
   readonly numbers: SharedNumbers;
   readonly inbox: SessionInbox;
+  readonly tools: DurableTools;
   readonly #options: DurableSessionOptions;
   readonly #reader: ReturnType<Runs["read"]>;
   /** Entries that were read, and are not published yet. */
@@ -64,6 +68,12 @@ export class DurableSession implements SharedSession {
       view,
       catchUpWith: (seq) => this.#catchUpWith(seq),
     });
+    this.tools = new DurableTools({
+      ...options,
+      view,
+      synchronize: () => this.synchronize(),
+    });
+    view.handleCalls(this.tools);
     this.numbers = {
       epoch: options.id,
       first: numberEntry(view.numbers.seq),
@@ -135,6 +145,8 @@ export class DurableSession implements SharedSession {
     while (this.#shouldRead && !this.#isClosed) {
       this.#shouldRead = false;
       for (const entry of await this.#reader.read()) this.view.apply(entry);
+      const { toolChanges } = await this.#options.runs.store.readInbox(this.id);
+      await this.tools.load(toolChanges);
     }
   }
 

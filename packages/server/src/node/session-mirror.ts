@@ -16,7 +16,13 @@ import {
   type ToolResultMessage,
   type Usage,
 } from "@gyre/ai";
-import type { RunEvent, SessionEntry } from "@gyre/durable";
+import {
+  type ClientCall,
+  readClientCall,
+  readClientCancel,
+  type RunEvent,
+  type SessionEntry,
+} from "@gyre/durable";
 import type { SessionView } from "../sessions/session-agent.ts";
 import { type EventNumbers, numberEntry } from "./event-numbers.ts";
 
@@ -31,12 +37,27 @@ interface MirroredRun {
   turn: { answer?: AssistantMessage; results: ToolResultMessage[] } | undefined;
 }
 
+type ToolUpdate = Extract<AgentEvent, { type: "tool_execution_update" }>;
+
 /** The message that streams. */
 interface Partial {
   readonly activation: number;
   /** Its beginning did not arrive: nothing of it is shown before it is whole. */
   readonly isHidden: boolean;
   hasContent: boolean;
+}
+
+/** Gets calls of tools that run at clients. */
+export interface ClientCallHandler {
+  pass(call: ClientCall): void;
+  /** The run does not wait for it any more. */
+  cancel(call: ClientCall): void;
+}
+
+/** The tools that a client has registered. */
+interface RegisteredTools {
+  readonly client: string;
+  readonly tools: SessionView["state"]["tools"];
 }
 
 export interface MirrorEvents {
@@ -65,6 +86,12 @@ export class SessionMirror implements SessionView {
   readonly #finished = new Set<string>();
   #queues: Readonly<Record<QueueName, readonly QueuedMessage[]>> = { steering: [], followUp: [] };
   #listeners: readonly AgentListener[] = [];
+  #clientTools: readonly RegisteredTools[] = [];
+  /** Of the run, by name; false: it is over. */
+  readonly #clientCalls = new Map<string, { readonly call: ClientCall; isOpen: boolean }>();
+  #callHandler: ClientCallHandler | undefined;
+  /** Clients whose tools go with the end of the run. */
+  #goneClients: ReadonlySet<string> = new Set();
   #events: MirrorEvents | undefined;
   #run: MirroredRun | undefined;
   #lastAnswer: AssistantMessage | undefined;
@@ -88,10 +115,10 @@ export class SessionMirror implements SessionView {
 
   get state(): SessionView["state"] {
     const { messages, pending, error, usage } = this.#state.view();
-    const { model, thinkingLevel = "off", systemPrompt = "", tools = [] } = this.#settings;
+    const { model, thinkingLevel = "off", systemPrompt = "" } = this.#settings;
     return {
       ...{ messages, pending, error, usage, model, thinkingLevel, systemPrompt },
-      tools: tools.map((name) => ({ name, description: "" })),
+      tools: [...this.#listOwnTools(), ...this.#clientTools.flatMap(({ tools }) => tools)],
     };
   }
 
@@ -101,6 +128,49 @@ export class SessionMirror implements SessionView {
     return Object.entries(settings).every(([name, value]) =>
       own.some(([known, set]) => known === name && JSON.stringify(set) === JSON.stringify(value)),
     );
+  }
+
+  /** The names of all tools but those of a client. */
+  listToolNames(except: string): string[] {
+    const others = this.#clientTools.filter(({ client }) => client !== except);
+    return [...this.#listOwnTools(), ...others.flatMap(({ tools }) => tools)].map(
+      ({ name }) => name,
+    );
+  }
+
+  #listOwnTools(): SessionView["state"]["tools"] {
+    return (this.#settings.tools ?? []).map((name) => ({ name, description: "" }));
+  }
+
+  /** The tools that clients have now. Those of clients that are gone stay until the run is over. */
+  setClientTools(registered: readonly RegisteredTools[]): void {
+    const known = new Set(registered.map(({ client }) => client));
+    const gone = this.isRunning ? this.#clientTools.filter(({ client }) => !known.has(client)) : [];
+    const before = JSON.stringify(this.#clientTools);
+    this.#clientTools = [...gone, ...registered];
+    this.#goneClients = new Set(gone.map(({ client }) => client));
+    if (JSON.stringify(this.#clientTools) !== before) this.#events?.onSettings();
+  }
+
+  /** Calls of client tools that the run waits for. */
+  listClientCalls(): ClientCall[] {
+    return [...this.#clientCalls.values()].flatMap(({ call, isOpen }) => (isOpen ? [call] : []));
+  }
+
+  /** A call of the current or last run. */
+  findClientCall(name: string): ClientCall | undefined {
+    return this.#clientCalls.get(name)?.call;
+  }
+
+  /** Passes calls of client tools on from here. */
+  handleCalls(handler: ClientCallHandler): void {
+    this.#callHandler = handler;
+  }
+
+  /** Shows what a client tool reports to the clients of this server. */
+  showUpdate(update: Omit<ToolUpdate, "type">): void {
+    const event = { type: "tool_execution_update", ...update } as const;
+    this.applyLive({ seq: this.numbers.seq, activation: this.#activation, event });
   }
 
   /** What the agent may do without approval. */
@@ -172,9 +242,32 @@ export class SessionMirror implements SessionView {
     this.numbers.enter(seq);
     if (last) this.#emitLast(last);
     if (end) this.#ends.push(seq);
+    this.#followCalls(entry, end !== undefined);
     if (entry.type === "settings") this.#reportSettings();
     if (entry.type === "leaf") this.#branch(entry.parentId);
     this.#drainLive();
+  }
+
+  #followCalls(entry: Entry, isEnd: boolean): void {
+    const call = readClientCall(entry);
+    if (call) {
+      this.#clientCalls.set(call.call, { call, isOpen: true });
+      this.#callHandler?.pass(call);
+      return;
+    }
+    const canceled = readClientCancel(entry);
+    for (const known of this.#clientCalls.values()) {
+      const isOver =
+        isEnd ||
+        known.call.call === canceled ||
+        (entry.type === "result" && entry.toolCallId === known.call.toolCallId);
+      if (!isOver || !known.isOpen) continue;
+      known.isOpen = false;
+      this.#callHandler?.cancel(known.call);
+    }
+    if (!isEnd || this.#goneClients.size === 0) return;
+    const gone = this.#goneClients;
+    this.setClientTools(this.#clientTools.filter(({ client }) => !gone.has(client)));
   }
 
   /** Takes a live event: it is shown in its place, or not at all. */
@@ -280,6 +373,7 @@ export class SessionMirror implements SessionView {
     if (this.#run) return [];
     this.#run = { messages: [], turns: 0, usage: {}, turn: undefined };
     this.#finished.clear();
+    this.#clientCalls.clear();
     return [{ type: "agent_start" }];
   }
 

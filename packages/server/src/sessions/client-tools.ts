@@ -1,6 +1,6 @@
 import type { AgentTool, AgentToolResult } from "@gyre/agent";
 import { invalidRequest, type Connection, type Payload, ProtocolError } from "@gyre/protocol";
-import type { SessionTools } from "./live-session.ts";
+import type { SessionTools, ToolRegistration } from "./live-session.ts";
 import type { SessionAgent } from "./session-agent.ts";
 import { parseResult, type ToolSpec } from "./session-payloads.ts";
 
@@ -35,8 +35,8 @@ export class ClientTools implements SessionTools {
   }
 
   /** Replaces the tools of this client; new ones are added at the end. */
-  register(connection: Connection, specs: readonly ToolSpec[], name?: string): void {
-    const key = name ?? connection;
+  register(connection: Connection, { tools: specs, clientName }: ToolRegistration): void {
+    const key = clientName ?? connection;
     const before = this.#clients.get(key);
     this.#assertFree(specs, before);
     const client = before ?? new ToolClient(this.#options.stream);

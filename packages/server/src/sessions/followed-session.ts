@@ -6,7 +6,6 @@ import type { SessionView } from "./session-agent.ts";
 import type { SessionChanges, SessionPrompt, SharedSession } from "./session-host.ts";
 import type { QueueEdit } from "./session-payloads.ts";
 import { SharedEventLog } from "./shared-event-log.ts";
-import { SharedTools } from "./shared-tools.ts";
 
 /** A session whose runs execute here or on another server. */
 export class FollowedSession extends LiveSession {
@@ -24,7 +23,7 @@ export class FollowedSession extends LiveSession {
     this.#shared = log;
     this.hosted = hosted;
     this.epoch = hosted.numbers.epoch;
-    this.clientTools = new SharedTools();
+    this.clientTools = hosted.tools;
     this.follow();
   }
 

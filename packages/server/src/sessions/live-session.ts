@@ -24,10 +24,25 @@ export interface LiveSessionOptions {
 /** Answers a request before what is sent next. */
 export type Acknowledge = (payload: Payload) => void;
 
+/** The tools that a client registers. */
+export interface ToolRegistration {
+  readonly tools: readonly ToolSpec[];
+  /** Identifies the client over its connections. */
+  readonly clientName: string | undefined;
+  /**
+   * The calls of earlier connections that the client answers on this one. Absent: it has forgotten
+   * them, as those of a session of this process have failed.
+   */
+  readonly calls: readonly string[] | undefined;
+}
+
 /** The tools that clients register with a session. */
 export interface SessionTools {
   /** Replaces the tools of a client. */
-  register(connection: Connection, specs: readonly ToolSpec[], name?: string): void | Promise<void>;
+  register(
+    connection: Connection,
+    registration: ToolRegistration,
+  ): Payload | void | Promise<Payload | void>;
   /** `tool_update` and `tool_result`. */
   settleCall(connection: Connection, type: string, payload: Payload): void | Promise<void>;
   /** A connection is gone. */

@@ -1,6 +1,7 @@
 import type { AgentMessage, Decision, QueueMode, QueueName } from "@gyre/agent";
 import type { ImageContent, ThinkingLevel, UserMessage } from "@gyre/ai";
 import type { Payload } from "@gyre/protocol";
+import type { SessionTools } from "./live-session.ts";
 import type { SessionAgent, SessionView } from "./session-agent.ts";
 import type { QueueEdit } from "./session-payloads.ts";
 
@@ -83,6 +84,7 @@ export interface SharedSession extends OpenedSession {
   /** Follows the run. */
   readonly view: SessionView;
   readonly inbox: SessionInbox;
+  readonly tools: SessionTools;
   readonly numbers: SharedNumbers;
   /** Begins to follow, and calls `events` from here on. Settles when it is up to date. */
   follow(events: SharedSessionEvents): Promise<void>;

@@ -141,10 +141,11 @@ function isSecretName(name: unknown): name is string {
   );
 }
 
-/** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], client?}` */
-export function parseTools({ tools, client: clientName }: Payload): {
+/** `{tools: [{name, description, parameters, concurrent?, timeoutMs?}], client?, calls?}` */
+export function parseTools({ tools, client: clientName, calls }: Payload): {
   tools: ToolSpec[];
   clientName: string | undefined;
+  calls: string[] | undefined;
 } {
   if (!Array.isArray(tools))
     throw invalidRequest('"tools" is a list of {name, description, parameters}.');
@@ -154,7 +155,10 @@ export function parseTools({ tools, client: clientName }: Payload): {
     const size = `${MIN_CLIENT_CHARS} to ${MAX_CLIENT_CHARS} characters`;
     throw invalidRequest(`"client" is a secret of the client, ${size}: a random UUID, say.`);
   }
-  return { tools: tools.map(parseTool), clientName };
+  if (calls !== undefined && !isNames(calls)) {
+    throw invalidRequest('"calls" is a list of names of calls.');
+  }
+  return { tools: tools.map(parseTool), clientName, calls };
 }
 
 function parseTool(tool: unknown): ToolSpec {

@@ -181,9 +181,9 @@ export class SessionService implements WireService {
       },
       tool_register: (frame) => {
         const { clientTools } = findAttached(frame, attached);
-        const { tools, clientName } = parseTools(frame.payload);
+        const registration = parseTools(frame.payload);
         if (connection().isClosed) return undefined;
-        return clientTools.register(connection(), tools, clientName);
+        return clientTools.register(connection(), registration);
       },
     };
     for (const [type, command] of Object.entries(this.#commands)) {

@@ -13,7 +13,7 @@ import {
   Worker,
 } from "@gyre/durable";
 import { createTransportPair, type Transport, WireClient, WireServer } from "@gyre/protocol";
-import { DurableHost } from "../node/durable-host.ts";
+import { DurableHost, type DurableHostOptions } from "../node/durable-host.ts";
 import { SessionService } from "../sessions/session-service.ts";
 
 /** A server of a store that others share. */
@@ -33,11 +33,13 @@ export interface DurableServer {
 
 export interface DurableWorld {
   readonly url: string;
-  open(agents: readonly DurableAgent[]): Promise<DurableServer>;
+  open(agents: readonly DurableAgent[], options?: ServerOptions): Promise<DurableServer>;
   /** A client that connects to one server after the other. */
   client(...servers: readonly DurableServer[]): WireClient;
   close(): Promise<void>;
 }
+
+type ServerOptions = Pick<DurableHostOptions, "toolGraceMs">;
 
 interface Opened extends DurableServer {
   readonly isGone: () => boolean;
@@ -51,8 +53,8 @@ export function createDurableWorld(url?: string): DurableWorld {
   const clients: WireClient[] = [];
   return {
     url: place,
-    async open(agents) {
-      const server = await openServer(place, agents);
+    async open(agents, options = {}) {
+      const server = await openServer(place, agents, options);
       opened.push(server);
       return server;
     },
@@ -80,7 +82,11 @@ export function createDurableWorld(url?: string): DurableWorld {
   };
 }
 
-async function openServer(url: string, agents: readonly DurableAgent[]): Promise<Opened> {
+async function openServer(
+  url: string,
+  agents: readonly DurableAgent[],
+  options: ServerOptions,
+): Promise<Opened> {
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
   const opened = await openRuns(url, { onError });
@@ -88,7 +94,7 @@ async function openServer(url: string, agents: readonly DurableAgent[]): Promise
   const runs = new Runs(withOutages(opened.store, state), { onError });
   const worker = agents.length > 0 ? new Worker(runs, { agents, leaseMs: 400 }) : undefined;
   await worker?.start();
-  const host = new DurableHost({ runs, agent: "office", onError });
+  const host = new DurableHost({ runs, agent: "office", onError, ...options });
   const service = new SessionService(host, { onError });
   const wire = new WireServer([service], { onError });
   const transports = new Set<Transport>();

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { openRuns } from "../runs/open.ts";
-import { isFile, scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
+import { openRuns } from "../../runs/open.ts";
+import { isFile, scriptedAgent, temporaryUrls, withWorker } from "../../worker/harness.ts";
 
 const newUrl = temporaryUrls("connection", afterAll);
 

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
-import { DurableError } from "../contract/errors.ts";
-import type { SqlValue } from "../sql/rows.ts";
-import { type Driver, explainError, isBusy, type Statement } from "./driver/driver.ts";
+import { DurableError } from "../../contract/errors.ts";
+import type { SqlValue } from "../../sql/rows.ts";
+import { type Driver, explainError, isBusy, type Statement } from "./driver.ts";
 
 /** How long others may keep the file to themselves before a caller gets an error. */
 const MAX_BUSY_MS = 30_000;
