@@ -12,7 +12,6 @@ import {
 import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
-import { explainDanger, onlyShows } from "./auto.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
@@ -204,6 +203,8 @@ class Guard {
   readonly #coversRedirect: RedirectRule = (...redirect) => this.#rules.coversRedirect(...redirect);
   /** What calls were when the run was suspended for them. */
   readonly #suspended = new Map<string, string>();
+  /** Files that are younger are the agent's own. */
+  readonly #since = Date.now();
 
   constructor(options: PermissionSetup, rules: Rules) {
     this.#options = options;
@@ -310,22 +311,12 @@ class Guard {
     const sandboxed = isRun && (await this.#confinement());
     const danger =
       sandboxed === true && this.#mode() === "auto"
-        ? await explainDanger(subject.commands, cwd, workspace)
+        ? await this.#explainDanger(subject, cwd, workspace)
         : undefined;
     const isShown =
       isRun &&
       !subject.unsandboxed &&
-      (await onlyShows(
-        subject.commands,
-        {
-          cwd,
-          isConfined: sandboxed === true,
-          ...(this.#rules.forbidsFiles && {
-            forbids: (path: string) => this.#rules.forbidsReading("read", path),
-          }),
-        },
-        workspace,
-      ));
+      (await this.#onlyShows(subject, { cwd, isConfined: sandboxed === true }, workspace));
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
     if (access?.reads) {
@@ -333,6 +324,28 @@ class Guard {
       files.push({ subject: read, isProtected: false, shown: access.reads.join(", ") });
     }
     return { access, subject, files, fingerprint, sandboxed, danger, isShown, advice, isFetch };
+  }
+
+  async #explainDanger(
+    { commands, targets }: Subject,
+    cwd: string,
+    workspace: PathResolver | undefined,
+  ): Promise<string | undefined> {
+    const root = (await workspace?.resolve("."))?.absolute ?? "/";
+    const { explainDanger } = await import("./danger/explain.ts");
+    const ground = { cwd, workspace, isConfined: true, root, since: this.#since };
+    return explainDanger(commands, targets, ground);
+  }
+
+  async #onlyShows(
+    { commands }: Subject,
+    place: { cwd: string; isConfined: boolean },
+    workspace: PathResolver | undefined,
+  ): Promise<boolean> {
+    const { onlyShows } = await import("./only-shows.ts");
+    const forbids = (path: string): boolean => this.#rules.forbidsReading("read", path);
+    const options = { ...place, ...(this.#rules.forbidsFiles && { forbids }) };
+    return onlyShows(commands, options, workspace);
   }
 
   #workspace(): PathResolver | undefined {

@@ -19,9 +19,9 @@ const SHOWS: ReadonlyMap<string, RegExp> = new Map([
   ["du", /^-\w*[LDH]|^--[df]/],
   ["sort", /^-\w*[oT]|^--[otcf]/],
   ["uniq", NONE],
-  ["file", /^-\w*[Cmf]|^--[cmf]/],
+  ["file", /^-\w*[CmfzZ]|^--[cmfu]/],
   ["diff", /^-\w*[rl]|^--[rpft]/],
-  ["tree", /^-\w*[loR]|^--f/],
+  ["tree", /^-\w*[loR]|^--[fo]/],
   ...["sha256sum", "sha1sum", "sha512sum", "md5sum", "cksum"].map((program): [string, RegExp] => [
     program,
     /^-\w*c|^--c/,
@@ -50,9 +50,15 @@ const GIT_LISTS: ReadonlyMap<string, RegExp> = new Map([
 /** Print the version of a program that is installed. */
 const VERSIONED = new Set(
   (
-    "node npm npx yarn pnpm bun deno git python python3 pip pip3 ruby gem perl php go cargo rustc rustup java " +
-    "javac gcc g++ clang cmake make bash sh zsh docker kubectl terraform tsc rg jq sqlite3 psql"
+    "node npm npx git python python3 pip pip3 ruby gem perl php java javac gcc g++ clang cmake make bash sh zsh " +
+    "docker rg jq sqlite3 psql"
   ).split(" "),
+);
+/** The same, but files of the project choose which version that is, and may name a program of their own. */
+const CHOSEN = new Set(
+  "yarn pnpm bun deno go cargo rustc rustup kubectl terraform tsc vitest eslint prettier".split(
+    " ",
+  ),
 );
 
 /** Do nothing but give a result. */
@@ -64,20 +70,28 @@ const TESTS = new Set(["true", "false", ":", "[", "[[", "test"]);
  * makes git run is confined as well.
  */
 export function isHarmless(part: CommandPart, isConfined: boolean): boolean {
-  const { words, assigns, redirects, escapes } = part;
+  const { words, assignments, redirects, escapes } = part;
   const [first, ...rest] = words;
-  if (!first || assigns || !words.every(({ literal }) => literal)) return false;
+  if (!first || assignments.length > 0 || !words.every(({ literal }) => literal)) return false;
   if (redirects.some(({ target }) => target.text !== "/dev/null")) return false;
   const program = first.text;
   const args = rest.map((word) => word.text);
-  if (VERSIONED.has(program) && args.length === 1 && /^(?:--version|-v|-V)$/.test(args[0] ?? "")) {
-    return true;
+  if (args.length === 1 && asksVersion(program, args[0] ?? "")) {
+    return VERSIONED.has(program) || (isConfined && CHOSEN.has(program));
   }
   if (escapes.length > 0) return false;
   if (TESTS.has(program)) return true;
   if (program === "git") return isConfined && gitShows(args);
   const more = SHOWS.get(program);
   return more !== undefined && !args.some((arg) => more.test(arg));
+}
+
+function asksVersion(program: string, arg: string): boolean {
+  // Other programs explain what they do with it, or read a program.
+  return (
+    /^(?:--version|-V)$/.test(arg) ||
+    (arg === "-v" && /^(?:node|npm|npx|ruby|perl|php)$/.test(program))
+  );
 }
 
 function gitShows(args: readonly string[]): boolean {

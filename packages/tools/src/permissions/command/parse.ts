@@ -37,6 +37,8 @@ export interface SimpleCommand {
 export interface CommandLine {
   /** Every simple command, in whatever structure, also inside of substitutions. */
   commands: SimpleCommand[];
+  /** What loops go through. */
+  listed: Word[];
   /** Why these may not be all that is run, or not as they stand here. */
   unclear?: string;
   /** Characters looked at: grows as the length does. */
@@ -49,7 +51,7 @@ export interface CommandLine {
  * call clear what bash refuses to run, never the other way round.
  */
 export function parseCommandLine(text: string): CommandLine {
-  const found: Found = { commands: [], steps: 0 };
+  const found: Found = { commands: [], listed: [], steps: 0 };
   if (text.length > MAX_PARSED_CHARS) {
     return { ...found, unclear: `It has more than ${MAX_PARSED_CHARS} characters.` };
   }
@@ -67,6 +69,7 @@ class Unparsable extends Error {}
 /** Shared by a parser and those that it starts for text inside of its text. */
 interface Found {
   commands: SimpleCommand[];
+  listed: Word[];
   unclear?: string;
   steps: number;
 }
@@ -245,7 +248,7 @@ class Parser {
         this.#at += 2;
         this.#skipBlanks();
         while (!";\n".includes(this.#peek())) {
-          this.#word();
+          this.#found.listed.push(this.#word());
           this.#skipBlanks();
         }
       }

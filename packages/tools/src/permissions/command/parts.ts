@@ -13,8 +13,8 @@ const MAX_WRAPPERS = 8;
 export interface CommandPart {
   /** The program and its arguments. */
   words: readonly Word[];
-  /** It sets variables for itself, or for what follows. */
-  assigns: boolean;
+  /** Variables that it sets for itself, or for what follows. */
+  assignments: readonly Word[];
   /** Assignments, program and arguments; in quotes where they need some. */
   text: string;
   /** The same with `OPEN` for what is not known of it: only `*` in a rule stands for that. */
@@ -46,6 +46,8 @@ export interface CommandPart {
 
 export interface CommandParts {
   parts: CommandPart[];
+  /** What loops go through. */
+  listed: Word[];
   /** Why these may not be all of it: no rule allows it then. */
   unclear?: string;
   /** It changes folders: what its paths mean is not known. */
@@ -62,7 +64,7 @@ export function commandParts(
   text: string,
   { isPosix = false }: { isPosix?: boolean } = {},
 ): CommandParts {
-  const found: CommandParts = { parts: [], moves: false, steps: 0 };
+  const found: CommandParts = { parts: [], listed: [], moves: false, steps: 0 };
   const doubt = isPosix ? describePosixDoubt(text) : undefined;
   addScript(found, text, 0);
   if (doubt !== undefined) found.unclear ??= doubt;
@@ -77,8 +79,9 @@ export function commandParts(
 }
 
 function addScript(found: CommandParts, text: string, depth: number): void {
-  const { commands, unclear, steps } = parseCommandLine(text);
+  const { commands, listed, unclear, steps } = parseCommandLine(text);
   found.steps += steps;
+  found.listed.push(...listed);
   if (unclear !== undefined) found.unclear ??= unclear;
   for (const command of commands) addCommand(found, command, depth);
 }
@@ -126,7 +129,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   const named = hasSubcommand ? texts.slice(1) : texts;
   found.parts.push({
     words,
-    assigns: assignments.length > 0,
+    assignments,
     text: [...assignments, ...words].map(written).join(" "),
     shape: [...assignments, ...words].map(describeShape).join(" "),
     ...plainForms(words, program),
@@ -204,7 +207,7 @@ function guessCommands(program: string, args: readonly Word[], depth: number): s
     .filter((text) => /\s/.test(text))
     .slice(0, MAX_GUESSES)
     .flatMap((script) => {
-      const inner: CommandParts = { parts: [], moves: false, steps: 0 };
+      const inner: CommandParts = { parts: [], listed: [], moves: false, steps: 0 };
       addScript(inner, script, depth + 1);
       return inner.parts.flatMap(({ plain, guesses }) => [...plain, ...guesses]);
     });
