@@ -52,6 +52,17 @@ describe.skipIf(!hasEngines)("the programs of which-engine.md", { tags: ["postgr
     }
   });
 
+  it("run at the same time on a database that DBOS has no tables in", async () => {
+    const postgres = await startPostgres();
+    try {
+      const env = { GYRE_DATABASE: postgres.url() };
+      const all = [1, 2, 3].map(() => run(process.execPath, programs[0], env));
+      expect(await Promise.all(all)).toEqual(all.map(() => "Green tea."));
+    } finally {
+      await postgres.remove();
+    }
+  });
+
   it.skipIf(!isNew && !existsSync(node24))("run a run by Restate", async () => {
     const restate = await startRestate(join(engines, server));
     try {

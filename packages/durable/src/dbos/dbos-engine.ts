@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as later } from "node:timers/promises";
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
+import { isRecord } from "@gyre/ai";
 import type {
   Activate,
   Engine,
@@ -9,6 +11,7 @@ import type {
 } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
 import { nameQueue } from "../engines/members.ts";
+import { Database, loadPg } from "../postgres/driver/database.ts";
 import {
   ACTIVATE,
   APPLICATION,
@@ -38,7 +41,9 @@ export interface DbosEngineOptions {
 const DEFAULT_POLL_MS = 100;
 /** DBOS has lower ones first, from 0 on. */
 const MIDDLE_PRIORITY = 1_000_000_000;
-const MIGRATION_TRIES = 3;
+/** Of the locks that a database has by number. */
+const MIGRATION_LOCK = 4_715_020_213;
+const MIGRATION_PAUSE_MS = 50;
 const NAME = /^[\w.-]+$/;
 
 /**
@@ -124,7 +129,7 @@ class DbosEngine implements Engine {
     const { url, schema } = this.#options;
     const { DBOS, DBOSClient } = await loadDbos();
     const place = schema === undefined ? {} : { schemaName: schema };
-    await migrate(() => DBOS.migrate(url, place));
+    await migrate(url, () => DBOS.migrate(url, place));
     return DBOSClient.create({
       systemDatabaseUrl: url,
       ...(schema !== undefined && { systemDatabaseSchemaName: schema }),
@@ -134,13 +139,42 @@ class DbosEngine implements Engine {
   }
 }
 
-/** Of two processes that make the tables at the same time one fails, and finds them when it looks again. */
-async function migrate(act: () => Promise<void>): Promise<void> {
-  for (let left = MIGRATION_TRIES; ; left--) {
-    try {
-      return await act();
-    } catch (error) {
-      if (left <= 1) throw error;
-    }
+async function migrate(url: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await migrateLocked(url, act);
+  } catch (error) {
+    if (!isMissingDatabase(error)) throw error;
+    // DBOS makes that, too, and another process may be faster.
+    await act().catch(() => migrateLocked(url, act));
   }
+}
+
+/**
+ * DBOS makes its tables without a lock: of processes that start at the same time, one does it and
+ * the others look again. DBOS would wait for one that waits inside of a statement, where it makes
+ * an index.
+ */
+async function migrateLocked(url: string, act: () => Promise<void>): Promise<void> {
+  const options = { url, pool: 1, isPooled: true, onError: () => {} };
+  const database = new Database(await loadPg(), options);
+  const tryOnce = (): Promise<boolean | undefined> =>
+    database.transact(async (session) => {
+      await session.run("set transaction isolation level read committed");
+      const lock = await session.first<{ mine: boolean }>(
+        `select pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as mine`,
+      );
+      if (!lock?.mine) return undefined;
+      await act();
+      return true;
+    });
+  try {
+    while (!(await tryOnce())) await later(MIGRATION_PAUSE_MS);
+  } finally {
+    await database.close();
+  }
+}
+
+function isMissingDatabase(error: unknown): boolean {
+  const cause = error instanceof DurableError ? error.cause : undefined;
+  return isRecord(cause) && cause["code"] === "3D000";
 }

@@ -2,12 +2,15 @@ import type * as Dbos from "@dbos-inc/dbos-sdk";
 import { errorMessage } from "@gyre/ai";
 import type { Activate, EngineWork } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
+import { watchClock } from "../engines/clock.ts";
 import { EngineMembers } from "../engines/members.ts";
 
 export const APPLICATION = "gyre";
 /** Nothing is replayed, so that workers of all versions share the queue. */
 export const VERSION = "gyre";
 export const ACTIVATE = "gyre.activate";
+/** After this time a launch that has failed is tried again. */
+const RELAUNCH_MS = 1_000;
 /** Longer than a worker waits for what it works on. */
 const STOP_MS = 2_000_000_000;
 /** A run that ends its workers is set aside by the store. */
@@ -69,6 +72,7 @@ export class DbosExecutor {
   readonly #dbos: typeof Dbos.DBOS;
   readonly #members = new EngineMembers<Member>();
   #listened: readonly string[] = [];
+  #unwatch: () => void = () => {};
 
   private constructor(options: ExecutorOptions, dbos: typeof Dbos.DBOS) {
     this.#options = options;
@@ -106,10 +110,27 @@ export class DbosExecutor {
   async #add(member: Member): Promise<void> {
     const isNew = member.queues.some((queue) => !this.#listened.includes(queue));
     this.#members.add(member);
-    if (isNew) await this.#launch([...new Set([...this.#listened, ...member.queues])]);
+    if (!isNew) return;
+    await this.#launch([...new Set([...this.#listened, ...member.queues])]);
+    this.#unwatch();
+    this.#unwatch = watchClock(() => this.#relaunch());
   }
 
-  async #launch(queues: string[]): Promise<void> {
+  /**
+   * DBOS looks into its queues at times of the machine's clock: it would do nothing until a clock
+   * that was set back has reached the next of them. What is under way goes on, and DBOS calls again for it.
+   */
+  #relaunch(): void {
+    const relaunch = async (): Promise<void> => {
+      if (this.#members.size > 0) await this.#launch(this.#listened);
+    };
+    DbosExecutor.#inTurn(relaunch).catch(() => {
+      // Its database is away, which is reported by what else needs it.
+      setTimeout(() => this.#relaunch(), RELAUNCH_MS).unref();
+    });
+  }
+
+  async #launch(queues: readonly string[]): Promise<void> {
     const { url, schema, executor } = this.#options;
     const dbos = this.#dbos;
     if (this.#listened.length > 0) await dbos.shutdown();
@@ -124,7 +145,12 @@ export class DbosExecutor {
     dbos.setConfig({
       ...{ name: APPLICATION, systemDatabaseUrl: url, applicationVersion: VERSION },
       ...(schema !== undefined && { systemDatabaseSchemaName: schema }),
-      ...{ executorID: executor, listenQueues: queues, logger: silentLogger, runMigrations: false },
+      ...{
+        executorID: executor,
+        listenQueues: [...queues],
+        logger: silentLogger,
+        runMigrations: false,
+      },
     });
     await dbos.launch();
     this.#listened = queues;
@@ -134,6 +160,7 @@ export class DbosExecutor {
     this.#members.delete(member);
     if (this.#members.size > 0) return;
     DbosExecutor.#shared = undefined;
+    this.#unwatch();
     await this.#dbos.shutdown({ workflowCompletionTimeoutMS: STOP_MS });
   }
 
