@@ -355,10 +355,12 @@ export interface OnlyWish {
   readonly activation: string;
 }
 
-/** Sessions that could have been claimed as long ago as this. */
+/** Sessions that could have been claimed as long ago as this, by their ids. */
 export interface LateReady {
   readonly lateMs: number;
   readonly limit: number;
+  /** Those whose id comes after this one. */
+  readonly after: string;
 }
 
 /** A session that a worker may claim. */

@@ -2,9 +2,11 @@ import { callAll } from "@gyre/ai/testing";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Activate, Engine, WakeOptions } from "../contract/engine.ts";
 import { DurableError } from "../contract/errors.ts";
-import { openRuns } from "../runs/open.ts";
+import type { Store } from "../contract/store.ts";
+import { openRuns, openStore } from "../runs/open.ts";
+import { Runs } from "../runs/runs.ts";
 import { sleepTool } from "../tools/sleep.ts";
-import { effectTool, scriptedAgent, temporaryUrls } from "../worker/harness.ts";
+import { effectTool, scriptedAgent, temporaryUrls, wrapStore } from "../worker/harness.ts";
 import { Worker } from "../worker/worker.ts";
 import { EngineMembers, nameQueue } from "./members.ts";
 
@@ -93,6 +95,25 @@ describe("an engine", () => {
     await others.close();
   });
 
+  it("D17 whose wake is lost is asked again, also where many runs wait for a worker that is not there", async () => {
+    const engine = manualEngine();
+    const url = newUrl();
+    const others = await openRuns(url);
+    for (let nth = 0; nth < 120; nth++)
+      await others.start("Go.", { agent: "office", pool: "gpu", id: `gpu-${nth}` });
+    await others.start("Go.", { agent: "office", id: "r" });
+    const runs = await openRuns(url, { engine });
+    const worker = new Worker(runs, { agents: [scriptedAgent(["Done."])] });
+    await worker.start();
+    await vi.waitFor(
+      () => expect(engine.wakes).toContainEqual(expect.objectContaining({ session: "r" })),
+      { timeout: 30_000 },
+    );
+    await worker.stop();
+    await runs.close();
+    await others.close();
+  });
+
   it("D13 that calls another worker for the same activation has it continue at once; the first one writes nothing more", async () => {
     const engine = manualEngine();
     const url = newUrl();
@@ -120,6 +141,77 @@ describe("an engine", () => {
     expect(results).toMatchObject([{ outcome: "interrupted" }]);
     for (const worker of [first, second]) await worker.stop();
     await runs.close();
+  });
+
+  it("D25 is asked again for a run of a tenant at its cap, as soon as another one of it has ended", async () => {
+    const engine = manualEngine();
+    const runs = await openRuns(newUrl(), { engine });
+    await runs.limitTenant("t", { maxRunning: 1 });
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const pay = effectTool("pay", () => held.then(() => "paid"));
+    const agent = scriptedAgent([callAll([["pay", { to: "a" }]]), "Done."], { tools: [pay] });
+    const worker = new Worker(runs, { agents: [agent] });
+    await worker.start();
+    for (const id of ["r1", "r2", "r3"])
+      await runs.start("Go.", { agent: "office", tenant: "t", id });
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(3));
+    const activate = takeWorker(engine.workers);
+    const first = activate("r1", "one");
+    await vi.waitFor(() => expect(worker.stats.live).toBe(1));
+    for (const id of ["r2", "r3"]) await activate(id, "two");
+    expect(worker.stats.claims).toBe(1);
+    engine.wakes.length = 0;
+    release();
+    await first;
+    // Others that are found late have a key.
+    const asked = engine.wakes.filter(({ options }) => options.key === undefined);
+    expect(asked.map(({ session }) => session)).toEqual(["r2"]);
+    await activate("r2", "three");
+    expect((await runs.get("r2").result()).text).toBe("Done.");
+    await worker.stop();
+    await runs.close();
+  });
+
+  it("waits for a worker that has too much to do, which leaves the run to others", async () => {
+    const engine = manualEngine();
+    const runs = await openRuns(newUrl(), { engine });
+    const agents = [scriptedAgent(["Done."])];
+    const full = new Worker(runs, { agents, maxRssBytes: 1 });
+    const other = new Worker(runs, { agents });
+    for (const worker of [full, other]) await worker.start();
+    const run = await runs.start("Go.", { agent: "office", id: "r" });
+    const waiting = takeWorker(engine.workers)("r", "one");
+    await takeWorker(engine.workers, 1)("r", "two");
+    expect((await run.result()).text).toBe("Done.");
+    expect([full.stats.claims, other.stats.claims]).toEqual([0, 1]);
+    const [outcome] = await Promise.all([
+      waiting.catch((error: unknown) => error),
+      full.stop(),
+      other.stop(),
+    ]);
+    expect(outcome).toMatchObject({ code: "closed" });
+    await runs.close();
+  });
+
+  it("has its answer from a worker that stops, also where the store gives none", async () => {
+    const engine = manualEngine();
+    const real = await openStore(newUrl());
+    const isSilent = new Set<keyof Store>(["readDue", "claim"]);
+    let looks = 0;
+    const store = wrapStore(real, (name, call) => {
+      if (!isSilent.has(name)) return call();
+      looks++;
+      return new Promise(() => {});
+    });
+    const worker = new Worker(new Runs(store, { engine }), { agents: [scriptedAgent(["Done."])] });
+    await worker.start();
+    const answer = takeWorker(engine.workers)("r", "one");
+    await vi.waitFor(() => expect(looks).toBe(2));
+    // It waits for what the store was asked.
+    void worker.stop({ drainMs: 0 });
+    await expect(answer).resolves.toBeUndefined();
+    await real.close();
   });
 
   it("that calls a worker again for what it works on has it wait for that", async () => {

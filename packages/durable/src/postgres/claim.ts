@@ -235,8 +235,9 @@ export async function listReady(
         `select ${columns} from (
             select * from gyre_session where status = 'ready' and due is null and ready_at <= ${NOW} - $1
             union all select * from gyre_session
-              where status in ('ready', 'waiting') and due <= ${NOW} - $1) late limit $2`,
-        ...[of.lateMs, of.limit],
+              where status in ('ready', 'waiting') and due <= ${NOW} - $1) late
+            where id > $3 order by id limit $2`,
+        ...[of.lateMs, of.limit, of.after],
       )
     : db.all<ReadyRecord>(
         `select ${columns} from gyre_session where id = any($1)

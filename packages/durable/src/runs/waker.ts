@@ -7,6 +7,10 @@ const LATE_MS = 1_000;
 const LATE_WHEN_BUSY_MS = 10_000;
 /** Sessions that are looked for at once. */
 const MOST_LATE = 100;
+/** Sessions that a worker was called for in vain, of which one is woken. */
+const MISSED_AT_ONCE = 20;
+/** More than these are found late. */
+const MOST_MISSED = 10_000;
 /** A session that stays ready is woken after 1, 2, 4, 8 and 16 s, and then each 16 s. */
 const LONGEST_PAUSE_S = 16;
 /** The clock of an engine may be a little ahead. */
@@ -22,6 +26,9 @@ export class Waker {
   #isAnyChanged = false;
   #waking: Promise<void> | undefined;
   #calledAt = 0;
+  /** Up to which session those that are late have been woken, so that some that stay late do not hide others. */
+  #lateAfter = "";
+  readonly #missed = new Set<string>();
 
   constructor(store: Store, engine: Engine, report: (error: unknown) => void) {
     this.engine = engine;
@@ -38,12 +45,35 @@ export class Waker {
   async wakeLate(): Promise<void> {
     const isQuiet = performance.now() - this.#calledAt > LATE_MS;
     const lateMs = isQuiet ? LATE_MS : LATE_WHEN_BUSY_MS;
-    await this.#wakeReady({ lateMs, limit: MOST_LATE });
+    const late = await this.#wakeReady({ lateMs, limit: MOST_LATE, after: this.#lateAfter });
+    this.#lateAfter = late.length < MOST_LATE ? "" : (late.at(-1)?.session ?? "");
   }
 
   /** The engine has called a worker. */
   noteCall(): void {
     this.#calledAt = performance.now();
+  }
+
+  /** The engine has called a worker that could not claim the session: of a tenant at its cap, for example. */
+  noteMissed(session: string): void {
+    if (this.#missed.size < MOST_MISSED) this.#missed.add(session);
+  }
+
+  /** Something has ended: one of those that were missed may have its place. */
+  async wakeMissed(): Promise<void> {
+    const sessions = [...this.#missed].slice(0, MISSED_AT_ONCE);
+    if (sessions.length === 0) return;
+    for (const session of sessions) this.#missed.delete(session);
+    try {
+      const ready = (await this.#store.listReady(sessions)).filter(({ inMs }) => inMs <= 0);
+      const [next, ...others] = ready.toSorted(
+        (a, b) => sessions.indexOf(a.session) - sessions.indexOf(b.session),
+      );
+      for (const { session } of others) this.#missed.add(session);
+      if (next) await this.#wake(next, false);
+    } catch (error) {
+      this.#report(error);
+    }
   }
 
   /** Waits for what is under way. */
@@ -62,18 +92,20 @@ export class Waker {
       this.#changed = new Set();
       this.#isAnyChanged = false;
       if (sessions.length > 0) await this.#wakeReady(sessions);
-      if (isAnyChanged) await this.#wakeReady({ lateMs: 0, limit: MOST_LATE });
+      if (isAnyChanged) await this.#wakeReady({ lateMs: 0, limit: MOST_LATE, after: "" });
     }
   }
 
   /** What fails is reported, and found by workers later. */
-  async #wakeReady(of: readonly string[] | LateReady): Promise<void> {
+  async #wakeReady(of: readonly string[] | LateReady): Promise<ReadySession[]> {
     try {
       const ready = await this.#store.listReady(of);
       const isLate = "lateMs" in of;
       await Promise.all(ready.map((session) => this.#wake(session, isLate)));
+      return ready;
     } catch (error) {
       this.#report(error);
+      return [];
     }
   }
 

@@ -82,8 +82,8 @@ export function listReady(db: Statements, of: readonly string[] | LateReady): Re
           `select ${columns} from (
               select * from gyre_session where status = 'ready' and due is null and ready_at <= ?
               union all select * from gyre_session where status in ('ready', 'waiting') and due <= ?)
-            limit ?`,
-          ...[now - of.lateMs, now - of.lateMs, of.limit],
+            where id > ? order by id limit ?`,
+          ...[now - of.lateMs, now - of.lateMs, of.after, of.limit],
         )
       : db.all<ReadyRecord>(
           `select ${columns} from gyre_session where id in (select value from json_each(?))

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as later } from "node:timers/promises";
 import type { DurableAgent } from "../contract/agent.ts";
 import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { formatMetrics } from "../runs/metrics.ts";
@@ -71,6 +72,8 @@ const DEFAULT_MAX_LAG_MS = 200;
 const CLAIMED_AT_ONCE = 20;
 /** Hints may be lost: ready sessions and inboxes are looked at this often in any case. */
 const LOOK_EVERY_MS = 1_000;
+/** An engine that calls a worker which has too much to do waits this long at a time. */
+const OVERLOAD_MS = 100;
 const BEATS_IN_A_LEASE = 4;
 const SWEEPS_IN_A_LEASE = 8;
 
@@ -235,14 +238,22 @@ export class Worker {
     if (this.#state !== "working") {
       throw new DurableError("closed", "The worker stops: another one goes on.");
     }
-    if (this.#countFree() < 1) return;
+    if (this.#load.findOverload()) {
+      // Others find it meanwhile: it stays ready.
+      await later(OVERLOAD_MS);
+      return this.#claimOne(session, activation);
+    }
+    const { waker } = this.#runs;
+    if (this.#countFree() < 1) return waker?.noteMissed(session);
     const wish = { ...this.#wish(1), only: { session, activation } };
     let { claims, isAlive } = await this.#store.claim(wish);
     if (!isAlive) {
       await this.#beBornAgain(wish.worker);
       ({ claims, isAlive } = await this.#store.claim({ ...wish, worker: this.#id }));
     }
+    if (claims.length === 0) return waker?.noteMissed(session);
     for (const claim of claims) await this.#activate(claim);
+    await waker?.wakeMissed();
   }
 
   /**
@@ -253,7 +264,7 @@ export class Worker {
     if (this.#state !== "working") return;
     this.#state = "draining";
     clearTimeout(this.#nextClaim);
-    await this.#scheduler.stop();
+    const scheduled = this.#scheduler.stop();
     for (const activation of this.#activations.values()) activation.drain();
     const stopping = this.#engineWork?.stop();
     await this.#waitForIdle(drainMs);
@@ -266,7 +277,7 @@ export class Worker {
     for (const activation of this.#activations.values()) activation.lose();
     for (const release of this.#releases) release();
     await Promise.all([this.#beating, this.#sweeping, this.#looking, this.#keeper?.close()]);
-    await Promise.all([this.#waking, stopping]);
+    await Promise.all([this.#waking, stopping, scheduled]);
     await this.#store.unregister(this.#id);
   }
 
