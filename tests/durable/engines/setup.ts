@@ -1,15 +1,17 @@
-import { type EngineSpec, openEngine } from "../../../packages/durable/src/testing/engine.ts";
-import type { Engine, Runs, StoreOptions } from "../../../packages/durable/src/index.ts";
+import { openEngine } from "../../../packages/durable/src/testing/engine.ts";
+import {
+  DurableError,
+  type Engine,
+  type Runs,
+  type StoreOptions,
+} from "../../../packages/durable/src/index.ts";
+import { SqliteStore } from "../../../packages/durable/src/sqlite/sqlite-store.ts";
+import { engineSpec } from "../../../packages/durable/src/worker/harness.ts";
 import { afterAll, beforeAll, vi } from "vitest";
 
-/** The stores of a file share an engine: each worker looks whether a session is one of its store's. */
-const spec: EngineSpec = JSON.parse(process.env["GYRE_DURABLE_ENGINE"] ?? "");
-const name = `gyre-${process.pid}`;
-const engine = await openEngine(
-  spec.name === "dbos"
-    ? { name: "dbos", options: { ...spec.options, queue: name } }
-    : { name: "restate", options: { ...spec.options, service: name } },
-);
+if (!engineSpec) throw new Error("GYRE_DURABLE_ENGINE names no engine.");
+/** The stores of a file share it: each worker looks whether a session is one of its store's. */
+const engine = await openEngine(engineSpec);
 
 vi.mock("../../../packages/durable/src/runs/runs.ts", async (importOriginal) => {
   const original = await importOriginal<{ Runs: typeof Runs }>();
@@ -21,7 +23,8 @@ vi.mock("../../../packages/durable/src/runs/runs.ts", async (importOriginal) => 
         wake: (...args) => engine.wake(...args),
         work: (...args) => engine.work(...args),
       };
-      super(store, { ...options, engine: shared });
+      // What a database with an engine ends with is compared with a file that has none.
+      super(store, store instanceof SqliteStore ? options : { ...options, engine: shared });
     }
   }
   return { ...original, Runs: EngineRuns };
@@ -29,8 +32,12 @@ vi.mock("../../../packages/durable/src/runs/runs.ts", async (importOriginal) => 
 
 let work: { stop(): Promise<void> } | undefined;
 beforeAll(async () => {
-  // It is launched once, not for each worker.
-  work = await engine.work(async () => {}, { concurrency: 50, pools: [""] });
+  if (engine.name !== "restate") return;
+  // Its address stays while workers come and go, as that of a balancer does: Restate tries it again.
+  const refuse = (): never => {
+    throw new DurableError("closed", "There is no worker.");
+  };
+  work = await engine.work(async () => refuse(), { concurrency: 50, pools: [""] });
 });
 afterAll(async () => {
   await work?.stop();

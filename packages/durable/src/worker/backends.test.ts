@@ -4,10 +4,18 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { callAll } from "@gyre/ai/testing";
 import { openRuns } from "../runs/open.ts";
+import { EngineSite } from "../testing/engine.ts";
 import { FailoverPair } from "../testing/failover.ts";
 import { Journal } from "../testing/journal.ts";
 import { createScriptedAgent, SCRIPTED_AGENT } from "../testing/scripted-agent.ts";
-import { effectTool, isFile, scriptedAgent, temporaryUrls, withWorker } from "./harness.ts";
+import {
+  effectTool,
+  engineSpec,
+  isFile,
+  scriptedAgent,
+  temporaryUrls,
+  withWorker,
+} from "./harness.ts";
 
 const newUrl = temporaryUrls("backends", afterAll);
 const folder = mkdtempSync(join(tmpdir(), "gyre-journals-"));
@@ -20,7 +28,9 @@ describe("kill -9", () => {
   it("D12 another worker continues within half a second on a file, within 3 s on a database", async () => {
     const url = newUrl();
     const runs = await openRuns(url);
-    const pair = await FailoverPair.start(runs, { url, folder, seed: 1, leaseMs: 2_000 });
+    const site = await EngineSite.open(engineSpec);
+    const options = { url, folder, seed: 1, leaseMs: 2_000 };
+    const pair = await FailoverPair.start(runs, options, site);
     try {
       // A busy machine delays some of them; `npm run durable -- failover` prints the longest of 50.
       await vi.waitFor(
@@ -29,6 +39,7 @@ describe("kill -9", () => {
       );
     } finally {
       await pair.end();
+      await site.close();
       await runs.close();
     }
   });

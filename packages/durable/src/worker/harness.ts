@@ -9,6 +9,7 @@ import { defineAgent, type DurableAgent, type DurableAgentOptions } from "../con
 import type { Store } from "../contract/store.ts";
 import type { StoreOptions } from "../contract/types.ts";
 import { openRuns, openStore } from "../runs/open.ts";
+import type { EngineSpec } from "../testing/engine.ts";
 import { Runs } from "../runs/runs.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
@@ -17,6 +18,18 @@ const database = process.env["GYRE_DURABLE_URL"];
 
 /** Some tests are about files alone. */
 export const isFile: boolean = database === undefined;
+
+/** What decides who works on runs, where that is not the store: the same for all workers of a file of tests. */
+export const engineSpec: EngineSpec | undefined = readEngine(process.env["GYRE_DURABLE_ENGINE"]);
+
+function readEngine(text: string | undefined): EngineSpec | undefined {
+  if (text === undefined) return undefined;
+  const spec: EngineSpec = JSON.parse(text);
+  const name = `gyre-${process.pid}`;
+  return spec.name === "dbos"
+    ? { name: "dbos", options: { ...spec.options, queue: name } }
+    : { name: "restate", options: { ...spec.options, service: name } };
+}
 
 /** The addresses of empty stores: files that are removed after the tests. */
 export function temporaryUrls(name: string, afterAll: (clean: () => void) => void): () => string {
