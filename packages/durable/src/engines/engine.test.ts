@@ -45,7 +45,7 @@ describe("an engine", () => {
     await worker.start();
     const options = { agent: "office", id: "r", tenant: "t", pool: "", priority: 3 };
     const run = await runs.start("Go.", options);
-    await vi.waitFor(() => expect(engine.wakes).toHaveLength(1));
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(1), { timeout: 60_000 });
     expect(engine.wakes).toEqual([
       { session: "r", options: { tenant: "t", pool: "", priority: 3 } },
     ]);
@@ -67,9 +67,9 @@ describe("an engine", () => {
     const worker = new Worker(runs, { agents: [agent] });
     await worker.start();
     await runs.start("Go.", { agent: "office", id: "r" });
-    await vi.waitFor(() => expect(engine.wakes).toHaveLength(1));
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(1), { timeout: 60_000 });
     await takeWorker(engine.workers)("r", "one");
-    await vi.waitFor(() => expect(engine.wakes).toHaveLength(2));
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(2), { timeout: 60_000 });
     const { inMs = 0 } = engine.wakes[1]?.options ?? {};
     expect(inMs).toBeGreaterThan(50_000);
     expect(inMs).toBeLessThan(61_000);
@@ -86,7 +86,7 @@ describe("an engine", () => {
     const runs = await openRuns(url, { engine });
     const workers = [1, 2].map(() => new Worker(runs, { agents: [scriptedAgent(["Done."])] }));
     for (const worker of workers) await worker.start();
-    await vi.waitFor(() => expect(engine.wakes.length).toBeGreaterThan(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(engine.wakes.length).toBeGreaterThan(1), { timeout: 60_000 });
     const keys = engine.wakes.map(({ options }) => options.key);
     expect(keys[0]).toMatch(/^r:\d+:\d+$/);
     expect(new Set(keys).size).toBeLessThan(keys.length);
@@ -107,7 +107,7 @@ describe("an engine", () => {
     await worker.start();
     await vi.waitFor(
       () => expect(engine.wakes).toContainEqual(expect.objectContaining({ session: "r" })),
-      { timeout: 30_000 },
+      { timeout: 60_000 },
     );
     await worker.stop();
     await runs.close();
@@ -128,7 +128,7 @@ describe("an engine", () => {
     for (const worker of [first, second]) await worker.start();
     const run = await runs.start("Pay.", { agent: "office", id: "r" });
     const lost = takeWorker(engine.workers)("r", "one");
-    await vi.waitFor(() => expect(first.stats.live).toBe(1));
+    await vi.waitFor(() => expect(first.stats.live).toBe(1), { timeout: 60_000 });
     // Another activation does not take it from a worker that lives.
     await takeWorker(engine.workers, 1)("r", "two");
     expect(second.stats.claims).toBe(0);
@@ -155,10 +155,10 @@ describe("an engine", () => {
     await worker.start();
     for (const id of ["r1", "r2", "r3"])
       await runs.start("Go.", { agent: "office", tenant: "t", id });
-    await vi.waitFor(() => expect(engine.wakes).toHaveLength(3));
+    await vi.waitFor(() => expect(engine.wakes).toHaveLength(3), { timeout: 60_000 });
     const activate = takeWorker(engine.workers);
     const first = activate("r1", "one");
-    await vi.waitFor(() => expect(worker.stats.live).toBe(1));
+    await vi.waitFor(() => expect(worker.stats.live).toBe(1), { timeout: 60_000 });
     for (const id of ["r2", "r3"]) await activate(id, "two");
     expect(worker.stats.claims).toBe(1);
     engine.wakes.length = 0;
@@ -207,7 +207,7 @@ describe("an engine", () => {
     const worker = new Worker(new Runs(store, { engine }), { agents: [scriptedAgent(["Done."])] });
     await worker.start();
     const answer = takeWorker(engine.workers)("r", "one");
-    await vi.waitFor(() => expect(looks).toBe(2));
+    await vi.waitFor(() => expect(looks).toBe(2), { timeout: 60_000 });
     // It waits for what the store was asked.
     void worker.stop({ drainMs: 0 });
     await expect(answer).resolves.toBeUndefined();
@@ -234,7 +234,9 @@ describe("an engine", () => {
     const engine: Engine = { ...manualEngine(), wake: () => Promise.reject(error) };
     const runs = await openRuns(newUrl(), { engine, onError });
     const run = await runs.start("Go.", { agent: "office", id: "r" });
-    await vi.waitFor(() => expect(onError).toHaveBeenCalledWith(error, "wake by manual"));
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledWith(error, "wake by manual"), {
+      timeout: 60_000,
+    });
     expect((await run.info()).status).toBe("ready");
     await runs.close();
   });

@@ -63,7 +63,7 @@ describe("clocks", () => {
       await withWorker(url, options, (runs, first) =>
         withWorker(url, options, async (others, second) => {
           const run = await runs.start("Pay.", { agent: "office" });
-          await vi.waitFor(() => expect(started).toEqual(["a"]), { timeout: 10_000 });
+          await vi.waitFor(() => expect(started).toEqual(["a"]), { timeout: 60_000 });
           const { now } = Date;
           const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + jumpMs);
           try {
@@ -74,7 +74,7 @@ describe("clocks", () => {
                 [runs, others].every(
                   ({ store }, index) => store.statements > (before[index] ?? 0) + 20,
                 ),
-              { timeout: 30_000 },
+              { timeout: 60_000 },
             );
             release();
             expect((await run.result()).text).toBe("Done.");

@@ -36,7 +36,7 @@ const pay = effectTool("pay", (to) => `paid ${to}`);
 /** Waits until a run waits for a decision. */
 async function untilWaiting(run: Run): Promise<void> {
   await vi.waitFor(async () => expect((await run.info()).status).toBe("waiting"), {
-    timeout: 20_000,
+    timeout: 60_000,
     interval: 5,
   });
 }
@@ -143,7 +143,7 @@ describe("the fence", () => {
     await worker.start();
     await withWorker(url, { agents: [] }, async (runs) => {
       const run = await runs.start("Pay.", { agent: "office", id: "r" });
-      await vi.waitFor(() => expect(effects).toEqual(["a"]), { timeout: 10_000 });
+      await vi.waitFor(() => expect(effects).toEqual(["a"]), { timeout: 60_000 });
       isDead = true;
       await runs.store.unregister(worker.id);
       await withWorker(url, { agents: [other] }, async () => {
@@ -151,7 +151,7 @@ describe("the fence", () => {
         expect(result.text).toBe("Done.");
         const { length } = await runs.store.readEntriesAfter("r", 0, 100);
         release();
-        await vi.waitFor(() => expect(worker.stats.lost).toBe(1), { timeout: 10_000 });
+        await vi.waitFor(() => expect(worker.stats.lost).toBe(1), { timeout: 60_000 });
         expect(await runs.store.readEntriesAfter("r", 0, 100)).toHaveLength(length);
         expect(effects).toEqual(["a"]);
         const results = result.messages.filter(({ role }) => role === "toolResult");
@@ -184,7 +184,7 @@ describe("a tool that had begun when its worker died", () => {
     const dying = new Worker(new Runs(mortal), { agents: [first], leaseMs: 60_000 });
     await dying.start();
     const run = await new Runs(store).start("Pay.", { agent: "office", id: "r" });
-    await vi.waitFor(() => expect(keys).toHaveLength(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(keys).toHaveLength(1), { timeout: 60_000 });
     isDead = true;
     void dying.stop({ drainMs: 0 });
     await store.unregister(dying.id);
@@ -274,7 +274,9 @@ describe("what is sent", () => {
     const other = await openRuns(url);
     await withWorker(url, { agents: [agent] }, async (runs) => {
       const run = await runs.start("Go.", { agent: "office", id: "r" });
-      await vi.waitFor(async () => expect((await run.info()).status).toBe("running"));
+      await vi.waitFor(async () => expect((await run.info()).status).toBe("running"), {
+        timeout: 60_000,
+      });
       await other.get("r").abort();
       expect((await run.result()).stop).toBe("aborted");
     });
@@ -485,7 +487,7 @@ describe("limits and order", () => {
     await first.start();
     const runs = new Runs(real);
     await runs.start("Pay.", run);
-    await vi.waitFor(() => expect(appends).toBeGreaterThan(4), { timeout: 10_000 });
+    await vi.waitFor(() => expect(appends).toBeGreaterThan(4), { timeout: 60_000 });
     const second = new Worker(runs, { agents: [agent] });
     await second.start();
     await real.unregister(first.id);
@@ -537,10 +539,13 @@ describe("limits and order", () => {
       expect((await later.result()).text).toBe("Done.");
       expect(asked).toEqual(["t later 0", "t later 0", "t later 0"]);
       const never = await runs.start("Go.", { agent: "office", tenant: "t", id: "never" });
-      await vi.waitFor(async () => {
-        expect(asked).toHaveLength(4);
-        expect((await never.info()).status).toBe("ready");
-      });
+      await vi.waitFor(
+        async () => {
+          expect(asked).toHaveLength(4);
+          expect((await never.info()).status).toBe("ready");
+        },
+        { timeout: 60_000 },
+      );
       await never.abort();
       expect((await never.result()).stop).toBe("aborted");
       expect(asked).toHaveLength(4);
@@ -669,9 +674,12 @@ describe("limits and order", () => {
       driver.prepare("update gyre_worker set process = ?").run(JSON.stringify(identity));
       expect(await store.sweep({ expired: true, maxDeaths: 3 })).toEqual([]);
       child.kill("SIGSTOP");
-      await vi.waitFor(async () => {
-        expect(await store.sweep({ expired: true, maxDeaths: 3 })).toHaveLength(1);
-      });
+      await vi.waitFor(
+        async () => {
+          expect(await store.sweep({ expired: true, maxDeaths: 3 })).toHaveLength(1);
+        },
+        { timeout: 60_000 },
+      );
       child.kill("SIGKILL");
       driver.close();
       await store.close();
@@ -693,7 +701,7 @@ describe("limits and order", () => {
     await withWorker(url, { agents: [second] }, async () => {
       await vi.waitFor(
         async () => expect((await run.info()).stuck).toContain("No worker accepts version 1"),
-        { timeout: 10_000 },
+        { timeout: 60_000 },
       );
       await withWorker(url, { agents: [first] }, async () => {
         expect((await run.result()).text).toBe("Done.");

@@ -34,7 +34,7 @@ function makeGate(): Gate {
 
 async function untilStatus(run: Run, status: string): Promise<void> {
   await vi.waitFor(async () => expect((await run.info()).status).toBe(status), {
-    timeout: 10_000,
+    timeout: 60_000,
     interval: 5,
   });
 }
@@ -62,7 +62,7 @@ describe("a session with more than one run", () => {
     looks.mockClear();
     const second = await first.prompt("Two.", { key: "r2" });
     // The worker has seen it, and does not look again at the end.
-    await vi.waitFor(() => expect(looks).toHaveBeenCalled());
+    await vi.waitFor(() => expect(looks).toHaveBeenCalled(), { timeout: 60_000 });
     gate.open();
     expect((await first.result()).text).toBe("First.");
     expect((await second.result()).text).toBe("Second.");
@@ -272,11 +272,14 @@ describe("a worker that dies", () => {
         await run.abort();
         hasAborted = true;
         gate.open();
-        await vi.waitFor(() => expect(worker.stats.live).toBe(1));
-        await vi.waitFor(async () => {
-          const rows = await runs.store.readEntriesAfter("r", 0, 100);
-          expect(rows.some(({ type }) => type === "result")).toBe(true);
-        });
+        await vi.waitFor(() => expect(worker.stats.live).toBe(1), { timeout: 60_000 });
+        await vi.waitFor(
+          async () => {
+            const rows = await runs.store.readEntriesAfter("r", 0, 100);
+            expect(rows.some(({ type }) => type === "result")).toBe(true);
+          },
+          { timeout: 60_000 },
+        );
         die();
       },
       (name, die) => {
@@ -355,10 +358,13 @@ describe("a worker that dies", () => {
     });
     await withMortal(url, { agents: [never] }, async (runs, die) => {
       await runs.start("Go.", { agent: "office", id: "r", output });
-      await vi.waitFor(async () => {
-        const rows = await runs.store.readEntriesAfter("r", 0, 100);
-        expect(rows.some(({ data }) => data.includes('"assistant"'))).toBe(true);
-      });
+      await vi.waitFor(
+        async () => {
+          const rows = await runs.store.readEntriesAfter("r", 0, 100);
+          expect(rows.some(({ data }) => data.includes('"assistant"'))).toBe(true);
+        },
+        { timeout: 60_000 },
+      );
       die();
     });
     await withWorker(url, { agents: [agent] }, async (runs) => {
@@ -433,7 +439,7 @@ describe("a store that fails in an unknown way", () => {
     await worker.start();
     const [waiting] = (await run.info()).pending;
     await run.decide({ [waiting?.toolCall.id ?? ""]: { type: "approve" } });
-    await vi.waitFor(() => expect(isAway).toBe(false));
+    await vi.waitFor(() => expect(isAway).toBe(false), { timeout: 60_000 });
     await withWorker(url, { agents: [old] }, async () => {
       expect((await run.result()).text).toBe("Done.");
     });
@@ -453,7 +459,9 @@ describe("a store that fails in an unknown way", () => {
     const worker = new Worker(runs, { agents: [agent] });
     await worker.start();
     expect((await (await runs.start("Go.", { agent: "office" })).result()).text).toBe("Done.");
-    await vi.waitFor(() => expect(worker.stats).toMatchObject({ live: 0, ended: 1 }));
+    await vi.waitFor(() => expect(worker.stats).toMatchObject({ live: 0, ended: 1 }), {
+      timeout: 60_000,
+    });
     expect(onError).toHaveBeenCalled();
     await worker.stop();
     await runs.close();
