@@ -65,7 +65,12 @@ export async function steer(job: Job, id: string, text: string): Promise<ExitCod
 export async function abort(job: Job, id: string): Promise<ExitCode> {
   const { reason } = job.values;
   await job.runs.get(id).abort(reason === undefined ? {} : { reason });
-  return report(job, { run: id }, `It is asked to end. To see that: gyre runs watch ${shown(id)}`);
+  const { stuck } = await job.runs.get(id).info();
+  const hint =
+    stuck === undefined
+      ? `It is asked to end. To see that: gyre runs watch ${shown(id)}`
+      : `It ends, and asks no model, when a worker claims it. ${shown(stuck)}`;
+  return report(job, { run: id }, hint);
 }
 
 export async function retry(job: Job, id: string): Promise<ExitCode> {

@@ -1,3 +1,4 @@
+import { isRecord } from "@gyre/ai";
 import type { RunSummary, WaitingCall } from "@gyre/durable";
 import { sanitize } from "@gyre/tools";
 
@@ -11,20 +12,30 @@ export function statusText({ status, stop }: Pick<RunSummary, "status" | "stop">
   return status === "ended" && stop !== undefined ? `ended: ${stop}` : status;
 }
 
-/** What a call waits for, and what to do about it. */
-export function waitingText(run: string, call: WaitingCall): string[] {
+/** What a call waits for, and what to do about it. `child`: the run that works for it. */
+export function waitingText(run: string, call: WaitingCall, child?: string): string[] {
   const { toolCall, waitsFor, reason } = call;
   const what = `call ${shown(toolCall.id)}: ${shown(toolCall.name)} ${shown(JSON.stringify(toolCall.arguments))}`;
   switch (waitsFor) {
     case "child":
-      return [`Waits for another run, which works for ${what}`];
+      return [
+        `Waits for another run, which works for ${what}`,
+        ...(child === undefined ? [] : [`  gyre runs show ${shown(child)}`]),
+      ];
     case "timer":
       return [`Waits for a time, by ${what}`];
     case "decision":
       return [
         `Waits for a decision on ${what}`,
         ...(reason === "" ? [] : [`  ${shown(reason)}`]),
-        `  gyre runs approve ${shown(run)} ${shown(toolCall.id)}`,
+        isQuestion(call)
+          ? `  gyre runs answer ${shown(run)} ${shown(toolCall.id)} "TEXT"`
+          : `  gyre runs approve ${shown(run)} ${shown(toolCall.id)}`,
       ];
   }
+}
+
+/** Approved, the tool of a question would ask it again. */
+function isQuestion({ access }: WaitingCall): boolean {
+  return isRecord(access) && typeof access["question"] === "string";
 }

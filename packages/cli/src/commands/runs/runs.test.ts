@@ -2,7 +2,16 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineTool } from "@gyre/agent";
 import { callAll, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
-import { askTool, defineAgent, openRuns, type Runs, sleepTool, Worker } from "@gyre/durable";
+import {
+  askTool,
+  defineAgent,
+  type DurableAgent,
+  durableTask,
+  openRuns,
+  type Runs,
+  sleepTool,
+  Worker,
+} from "@gyre/durable";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startPostgres } from "../../../../../tests/support/postgres.ts";
 import { scriptedService } from "../../testing/scripted-service.ts";
@@ -30,7 +39,7 @@ interface Place {
   /** The same with `--json`, to its object. */
   json: (...args: string[]) => Promise<unknown>;
   /** Starts a worker for an agent, and stops it at the end. */
-  work: (agent?: ReturnType<typeof payer>) => Promise<Worker>;
+  work: (agent?: DurableAgent) => Promise<Worker>;
 }
 
 async function withPlace(act: (place: Place) => Promise<void>): Promise<void> {
@@ -94,8 +103,8 @@ function payer(
 }
 
 /** Starts a run, and waits until a call of it waits. Resolves to the id of that call. */
-async function startWaiting(runs: Runs, id: string): Promise<string> {
-  const run = await runs.start("Pay Ada.", { agent: "payer", id });
+async function startWaiting(runs: Runs, id: string, agent = "payer"): Promise<string> {
+  const run = await runs.start("Pay Ada.", { agent, id });
   return vi.waitFor(
     async () => {
       const [call] = (await run.info()).pending;
@@ -155,14 +164,40 @@ describe("gyre runs", () => {
   });
 
   it("answers the question of a call", async () => {
-    await withPlace(async ({ runs, json, work }) => {
+    await withPlace(async ({ runs, gyre, json, work }) => {
       await work(payer([callAll([["ask", { question: "Which tea?" }]]), "Noted."]));
       const call = await startWaiting(runs, "order-1");
+      const shown = await gyre("show", "order-1");
+      expect(shown.stdout).toContain(`  gyre runs answer order-1 ${call} "TEXT"\n`);
+      expect(shown.stdout).not.toContain("gyre runs approve");
       expect(await json("answer", "order-1", call, "Green tea.")).toEqual({
         ...{ ok: true, run: "order-1", call, decision: "result" },
       });
       const { messages } = await runs.get("order-1").result();
       expect(JSON.stringify(messages)).toContain("Green tea.");
+    });
+  });
+
+  it("names the run that works for a call", async () => {
+    await withPlace(async ({ runs, gyre, work }) => {
+      const boss = payer([callAll([["task", { prompt: "Pay Ada." }]]), "Done."]);
+      await work({
+        ...{ ...boss, name: "boss" },
+        open: async (run) => ({
+          ...(await boss.open(run)),
+          tools: [durableTask({ agent: "payer" })],
+        }),
+      });
+      const call = await startWaiting(runs, "order-1", "boss");
+      const [child] = (await runs.list({ parent: "order-1" })).runs;
+      const { stdout } = await gyre("show", "order-1");
+      expect(stdout).toContain(`Waits for another run, which works for call ${call}: task {`);
+      expect(stdout).toContain(`\n  gyre runs show ${child?.id}\n`);
+      // No worker knows the agent of that run.
+      const aborted = await gyre("abort", child?.id ?? "");
+      expect(aborted.stdout).toBe(
+        'It ends, and asks no model, when a worker claims it. No worker knows the agent "payer": start one that has it. Workers know boss.\n',
+      );
     });
   });
 
@@ -396,7 +431,7 @@ describe("gyre runs on Postgres", { tags: "postgres" }, () => {
       expect([older.code, older.stderr]).toEqual([
         1,
         expect.stringMatching(
-          /version 0, this package needs .+: gyre runs migrate updates them\.\n$/,
+          /^gyre: There are no runs in .+: it has no tables of them\. To make them: gyre runs migrate\.\n$/,
         ),
       ]);
       expect((await gyre("migrate")).stdout).toMatch(/ are up to date\.\n$/);

@@ -172,7 +172,9 @@ function explain(
           )
         : fail(error.message);
     case "schema_older":
-      return fail(`${error.message.split(": open it once")[0]}: gyre runs migrate updates them.`);
+      return fail(
+        error.message.replace("open it once with { migrate: true }", "gyre runs migrate"),
+      );
     default:
       return fail(error.message);
   }

@@ -1,4 +1,4 @@
-import type { ActivationInfo, RunInfo } from "@gyre/durable";
+import type { ActivationInfo, RunInfo, Runs } from "@gyre/durable";
 import { totalTokens } from "@gyre/ai";
 import { plainText } from "@gyre/coding/internal/text/plain-text";
 import { EXIT, type ExitCode } from "../../core/exit-codes.ts";
@@ -16,12 +16,24 @@ export async function show({ runs, io, values }: Job, id: string): Promise<ExitC
   const activations = await run.activations();
   const text = values.json
     ? JSON.stringify({ ...info, activations, activationCount: info.activations }, undefined, INDENT)
-    : infoText(info, activations);
+    : infoText(info, activations, await findChildren(runs, info));
   io.stdout.write(`${text}\n`);
   return EXIT.done;
 }
 
-function infoText(info: RunInfo, activations: readonly ActivationInfo[]): string {
+/** The runs that work for calls which wait, by the ids of these. */
+async function findChildren(runs: Runs, { id, pending }: RunInfo): Promise<Map<string, string>> {
+  if (pending.every(({ waitsFor }) => waitsFor !== "child")) return new Map();
+  const { runs: children } = await runs.list({ parent: id });
+  const infos = await Promise.all(children.map((child) => runs.get(child.id).info()));
+  return new Map(infos.flatMap(({ id: child, parent }) => (parent ? [[parent.call, child]] : [])));
+}
+
+function infoText(
+  info: RunInfo,
+  activations: readonly ActivationInfo[],
+  children: ReadonlyMap<string, string>,
+): string {
   const { id, agent, version, session, tenant, pool, parent, worker, usage, turns, error } = info;
   const ofVersion = version === "" ? "" : `, version ${shown(version)}`;
   const meta = Object.entries(info.meta).map(([key, value]) => `${shown(key)}=${shown(value)}`);
@@ -43,7 +55,7 @@ function infoText(info: RunInfo, activations: readonly ActivationInfo[]): string
     ...(worker === undefined ? [] : [`Worker: ${shown(worker)}`]),
     ...(info.deaths === 0 ? [] : [`Workers that died with it: ${info.deaths}`]),
     ...(error === undefined ? [] : [`Error: ${plainText(error)}`]),
-    ...info.pending.flatMap((call) => waitingText(id, call)),
+    ...info.pending.flatMap((call) => waitingText(id, call, children.get(call.toolCall.id))),
     ...(info.stuck === undefined ? [] : [`Stuck: ${shown(info.stuck)}`]),
   ];
   return lines.join("\n");
