@@ -62,7 +62,7 @@ const NAME = /^[\w.:/-]{1,128}$/;
 
 /** The same object, checked: throws on a name that no run could have. */
 export function defineAgent(agent: DurableAgent): DurableAgent {
-  if (!NAME.test(agent.name)) {
+  if (typeof agent.name !== "string" || !NAME.test(agent.name)) {
     throw new DurableError(
       "invalid",
       `The name of an agent has letters, digits and "_", ".", ":", "/", "-" alone: got ${JSON.stringify(agent.name)}.`,
@@ -72,6 +72,12 @@ export function defineAgent(agent: DurableAgent): DurableAgent {
     throw new DurableError(
       "invalid",
       `Agent "${agent.name}" has no version: give it one, such as "1".`,
+    );
+  }
+  if (typeof agent.open !== "function") {
+    throw new DurableError(
+      "invalid",
+      `Agent "${agent.name}" has no \`open\`: write open: () => ({ model }).`,
     );
   }
   return agent;

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { PromptInput } from "@gyre/agent";
 import { DurableError } from "./errors.ts";
-import { assertName, encodeMessages } from "./messages.ts";
+import { assertFits, assertName, encodeMessages } from "./messages.ts";
 import type { NewRun } from "./store.ts";
 import type { StartOptions } from "./types.ts";
 
@@ -22,10 +22,7 @@ export function toNewRun(
     ifIdle,
   } = options ?? {};
   if (typeof agent !== "string" || agent === "") {
-    throw new DurableError(
-      "invalid",
-      'A run needs the name of an agent: write runs.start(prompt, { agent: "name" }).',
-    );
+    throw new DurableError("invalid", 'A run needs the name of an agent: write { agent: "name" }.');
   }
   const id = options.id ?? randomUUID();
   const { session = id, traceparent = "" } = options;
@@ -44,6 +41,8 @@ export function toNewRun(
   if (at && Number.isNaN(at.getTime())) {
     throw new DurableError("invalid", "`at` is no date.");
   }
+  const metaText = meta && JSON.stringify(meta);
+  if (metaText !== undefined) assertFits("`meta` of a run", metaText);
   const asked = { input, agent, tenant, session: options.session, output, limits };
   return {
     id,
@@ -58,7 +57,7 @@ export function toNewRun(
     ...(at && { at: at.getTime() }),
     ...(limits && { limits: JSON.stringify(limits) }),
     ...(output && { output: JSON.stringify(output) }),
-    ...(meta && { meta: JSON.stringify(meta) }),
+    ...(metaText !== undefined && { meta: metaText }),
     ...(options.traceparent !== undefined && { traceparent: options.traceparent }),
     ...(options.parent && { parent: options.parent }),
     ...(options.budget !== undefined && { budget: options.budget }),

@@ -95,7 +95,9 @@ export async function migrate(session: Session, place: string, isAllowed: boolea
   if (!isAllowed) {
     throw new DurableError(
       "schema_older",
-      `The tables of ${place} are of version ${version}, this package needs version ${SCHEMA_VERSION}: open it once with { migrate: true }.`,
+      version === 0
+        ? `There are no runs in ${place}: it has no tables of them. To make them: open it once with { migrate: true }.`
+        : `The tables of ${place} are of version ${version}, this package needs version ${SCHEMA_VERSION}: open it once with { migrate: true }.`,
     );
   }
   await session.run(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);

@@ -91,7 +91,7 @@ describe("a run that cannot be started", () => {
     await expect(runs.start("Go.", { agent: "" })).rejects.toThrow("needs the name of an agent");
     const without = runs.start("Go.", undefined as never);
     await expect(without).rejects.toMatchObject({ code: "invalid" });
-    await expect(without).rejects.toThrow('write runs.start(prompt, { agent: "name" })');
+    await expect(without).rejects.toThrow('write { agent: "name" }');
     await expect(runs.schedule("Go.", undefined as never)).rejects.toThrow(
       "A schedule needs a name",
     );

@@ -20,12 +20,13 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     return SqliteStore.open(parseFileUrl(url), options);
   }
   if (scheme === "postgres" || scheme === "postgresql") {
+    assertEncoded(url);
     const { PostgresStore } = await import("../postgres/postgres-store.ts");
     return PostgresStore.open(url, options);
   }
   throw new DurableError(
     "bad_url",
-    `Runs cannot be opened from ${JSON.stringify(hidePassword(url))}: give a file, such as "file:./runs.db", or a database, such as "postgres://user@host/name".`,
+    `Runs cannot be opened from ${url === undefined ? url : JSON.stringify(hidePassword(url))}: give a file, such as "file:./runs.db", or a database, such as "postgres://user@host/name".`,
   );
 }
 
@@ -38,6 +39,15 @@ function parseFileUrl(url: string): string {
   );
 }
 
+/** Throws where a part of the password would be read as the host or the name. */
+function assertEncoded(url: string): void {
+  if (URL.canParse(url) && !/[@#]/.test(new URL(url).pathname + new URL(url).hash)) return;
+  throw new DurableError(
+    "bad_url",
+    `${JSON.stringify(hidePassword(url))} is no address: encode characters such as "@", "/", "?", "#" and "%" of the password, "/" as "%2F", or set it as PGPASSWORD.`,
+  );
+}
+
 function hidePassword(url: string): string {
-  return url.replace(/:[^:@/]*@/, ":***@");
+  return url.replace(/^(\w+:\/\/[^:@/]*):.*@/s, "$1:***@");
 }

@@ -4,6 +4,8 @@ import { checkWork } from "./check.ts";
 import { LiveHub } from "../live/hub.ts";
 import { LogHub } from "./log-hub.ts";
 import { formatMetrics, listStoreMetrics } from "./metrics.ts";
+import { assertName } from "../contract/messages.ts";
+import { assertCount, assertNumber } from "../contract/numbers.ts";
 import { toNewRun } from "../contract/new-run.ts";
 import { RunHandle } from "./run.ts";
 import { SessionReader } from "./session-reader.ts";
@@ -198,11 +200,18 @@ export class Runs {
 
   /** Limits what a tenant may have at once. What runs already goes on. */
   async limitTenant(id: string, limits: TenantLimits): Promise<void> {
+    assertName("The id of a tenant", id);
+    for (const [name, value] of Object.entries(limits)) {
+      if (value !== undefined) assertCount(name, value, 0);
+    }
     await this.store.setTenant({ id, ...limits });
   }
 
   /** Deletes runs that have ended, with their messages. One with an open child stays. */
-  async prune({ olderThanMs, onProgress, signal }: Retention): Promise<{ deleted: number }> {
+  async prune(retention: Retention): Promise<{ deleted: number }> {
+    // Without a number all of them would be deleted, or none.
+    assertNumber("olderThanMs", retention?.olderThanMs);
+    const { olderThanMs, onProgress, signal } = retention;
     const before = (await this.store.readTime()) - olderThanMs;
     let deleted = 0;
     for (;;) {

@@ -53,6 +53,9 @@ export function parseCron(text: string): Cron {
       `${JSON.stringify(text)} is no cron expression: ${reason}. Write minute, hour, day of the month, month and weekday, such as "0 8 * * 1-5".`,
     );
   };
+  if (text.startsWith("@") && !(text in SHORTHANDS)) {
+    return fail(`there are ${Object.keys(SHORTHANDS).join(", ")}`);
+  }
   const fields = (SHORTHANDS[text] ?? text).trim().split(/\s+/);
   const [minute, hour, day, month, weekday, ...more] = fields;
   if (!minute || !hour || !day || !month || !weekday || more.length > 0) {

@@ -98,7 +98,9 @@ export function migrate(driver: Driver, path: string, isAllowed: boolean): void 
   if (!isAllowed) {
     throw new DurableError(
       "schema_older",
-      `The tables of ${path} are of version ${version}, this package needs version ${SCHEMA_VERSION}: open it once with { migrate: true }.`,
+      version === 0
+        ? `There are no runs in ${path}: it has no tables of them. To make them: open it once with { migrate: true }.`
+        : `The tables of ${path} are of version ${version}, this package needs version ${SCHEMA_VERSION}: open it once with { migrate: true }.`,
     );
   }
   driver.exec("begin immediate");

@@ -13,7 +13,7 @@ import { readShared } from "./budget.ts";
 import { ClientTools } from "./client-tools.ts";
 import { FencedError, RunLog } from "./run-log.ts";
 import { planReport, planWaits, readDepth, toWaitingCall } from "./waiting.ts";
-import { toStoredEnd, Work, type WorkParts } from "./work.ts";
+import { CannotRunError, toStoredEnd, Work, type WorkParts } from "./work.ts";
 import type { WorkerOptions } from "./worker.ts";
 
 /** After an error that is not the run's another worker may have more luck. */
@@ -170,7 +170,14 @@ export class Activation {
       work.accept(this.#inbox.items);
       await this.#loadClientTools();
       this.#isParking = false;
-      const end = await work.proceed(() => this.#isDraining);
+      let end: AgentEndEvent | undefined;
+      try {
+        end = await work.proceed(() => this.#isDraining);
+      } catch (error) {
+        if (!(error instanceof CannotRunError)) throw error;
+        this.#isParking = true;
+        return this.#fail(row, `The agent "${claim.agent}" cannot run: ${error.message}`);
+      }
       // From here on nothing is accepted, so that what comes wakes the session.
       this.#isParking = true;
       const isLeft = work.hasMore(end) || (!end && work.isLeft());

@@ -14,6 +14,7 @@ import {
   type Middleware,
   type QueueName,
   readDecisions,
+  SinkError,
 } from "@gyre/agent";
 import {
   addUsage,
@@ -44,7 +45,7 @@ import type { ClientTools } from "./client-tools.ts";
 import type { WorkerMeter } from "./meter.ts";
 import type { RunLog } from "./run-log.ts";
 import { type Budget, readShared, toBudget } from "./budget.ts";
-import { isUnavailable } from "../contract/errors.ts";
+import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { waitsForPerson } from "./waiting.ts";
 
 /** A sink waits for a store that is away; the run goes on when that is back. */
@@ -66,6 +67,14 @@ export interface WorkParts {
   span: string | undefined;
   close: () => Promise<void>;
   isDraining: () => boolean;
+}
+
+/** The agent does not begin at all, as without a model: another worker would have no more luck. */
+export class CannotRunError extends Error {
+  constructor(cause: unknown) {
+    super(errorMessage(cause), { cause });
+    this.name = "CannotRunError";
+  }
 }
 
 /** The agent of an activation, with what comes in and what goes out. */
@@ -337,7 +346,10 @@ export class Work {
       output: AnySchema;
     });
     this.accept(this.#postponed.splice(0));
-    const end = await running;
+    const end = await running.catch((error: unknown) => {
+      const isOfStore = error instanceof SinkError || error instanceof DurableError;
+      throw isOfStore ? error : new CannotRunError(error);
+    });
     this.#activeMs += performance.now() - this.#startedAt;
     this.#startedAt = performance.now();
     // The agent has counted from the last activation on.

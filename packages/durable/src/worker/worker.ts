@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as later } from "node:timers/promises";
-import type { DurableAgent } from "../contract/agent.ts";
+import { defineAgent, type DurableAgent } from "../contract/agent.ts";
 import { DurableError, isUnavailable } from "../contract/errors.ts";
+import { assertAtLeast, assertCount } from "../contract/numbers.ts";
 import { formatMetrics } from "../runs/metrics.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { RunSummary, WorkerLogLine } from "../contract/types.ts";
@@ -68,6 +69,12 @@ const DEFAULT_STALL_MS = 10_000;
 const DEFAULT_DRAIN_MS = 10_000;
 const DEFAULT_MAX_DEATHS = 3;
 const DEFAULT_MAX_LAG_MS = 200;
+const LEAST_OPTIONS = [
+  ["leaseMs", 1],
+  ["stallMs", 0],
+  ["maxLagMs", 0],
+  ["maxRssBytes", 0],
+] as const;
 /** Sessions that are claimed in one transaction. */
 const CLAIMED_AT_ONCE = 20;
 /** Hints may be lost: ready sessions and inboxes are looked at this often in any case. */
@@ -126,6 +133,7 @@ export class Worker {
   readonly #scheduler: Scheduler;
 
   constructor(runs: Runs, options: WorkerOptions) {
+    checkOptions(options);
     this.#runs = runs;
     this.#store = runs.store;
     this.#agents = new Map(options.agents.map((agent) => [agent.name, agent]));
@@ -507,5 +515,29 @@ export class Worker {
   #report(error: unknown, where: string): void {
     if (this.#onError) this.#onError(error, where);
     else this.#runs.report(error, where);
+  }
+}
+
+/** Throws on options with which it could never work. */
+function checkOptions(given: WorkerOptions): void {
+  const { agents, pools }: Partial<WorkerOptions> = given ?? {};
+  if (!Array.isArray(agents)) {
+    throw new DurableError(
+      "invalid",
+      "A worker needs agents: write new Worker(runs, { agents: [agent] }).",
+    );
+  }
+  for (const agent of agents) defineAgent(agent);
+  if (pools !== undefined && !Array.isArray(pools)) {
+    throw new DurableError(
+      "invalid",
+      `\`pools\` is a list of names: got ${JSON.stringify(pools)}.`,
+    );
+  }
+  for (const name of ["concurrency", "maxDeaths"] as const) {
+    if (given[name] !== undefined) assertCount(name, given[name], 1);
+  }
+  for (const [name, least] of LEAST_OPTIONS) {
+    if (given[name] !== undefined) assertAtLeast(name, given[name], least);
   }
 }

@@ -24,7 +24,8 @@ const NO_ACCESS: Readonly<Record<string, string>> = {
   "28000": "the database does not let this user in",
   "28P01": "the password is wrong",
   "3D000": "there is no such database: create it first",
-  "3F000": "there is no such schema: create it first",
+  "3F000":
+    "there is no schema that this user may use: create one, or grant it CREATE and USAGE on it",
   "42501":
     "the user has no right to do that: grant it SELECT, INSERT, UPDATE and DELETE on the tables that begin with gyre_, and, where it makes them, CREATE and USAGE on the schema",
 };
@@ -177,7 +178,7 @@ export class Database implements Session {
     } catch (error) {
       this.#turns.fail(error);
       this.#turns.end();
-      throw error;
+      throw explainConnect(this.place, explainError(this.place, error));
     }
   }
 
@@ -282,6 +283,16 @@ export function explainError(place: string, error: unknown): unknown {
     `${place} does not answer: ${message || readCode(error)}. Check that it runs and that the address is right.`,
     { cause: error },
   );
+}
+
+/** What the driver itself says of a connection that could not be made. */
+function explainConnect(place: string, error: unknown): DurableError {
+  if (error instanceof DurableError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = /password must be a (?:non-empty )?string/.test(message)
+    ? "it asks for a password, and the address has none. Write postgres://USER:PASSWORD@HOST/NAME, or set PGPASSWORD."
+    : `the connection could not be made. The driver says: ${message}`;
+  return new DurableError("no_access", `${place} cannot be used: ${reason}`, { cause: error });
 }
 
 function readCode(error: unknown): string | undefined {
