@@ -71,10 +71,18 @@ function rank({ name, presentation }: Pick<ToolEntry, "name" | "presentation">):
 /** The names of all tools that a toolset can have. */
 export const TOOL_NAMES: readonly string[] = TOOLS.map(({ name }) => name);
 
+/** Of the tool by which the coding agent shows its plan: the plan itself is shown beside the call. */
+export const planPresentation: ToolPresentation = {
+  kind: "think",
+  verb: "Plan",
+  title: () => "",
+};
+
 const PRESENTATIONS: ReadonlyMap<string, ToolPresentation> = new Map([
   ...TOOLS.map(({ name, presentation }) => [name, presentation] as const),
   ["tool_search", toolSearchPresentation],
   ["mcp_call", mcpCallPresentation],
+  ["plan", planPresentation],
 ]);
 
 /**

@@ -12,6 +12,7 @@ import {
   parseCommand,
   runCommand,
 } from "./command.ts";
+import type { ReviewPlan } from "../harness/plan.ts";
 import { recordInterruptions, wasInterrupted } from "./interruptions.ts";
 import { listWaiting, takeWaiting, type Waiting } from "./queue.ts";
 import type { ConversationAgent, Outcome } from "./types.ts";
@@ -189,6 +190,17 @@ export class ConversationController<
     const isLeft = answer ? isInterruption(answer) : request.signal?.aborted !== true;
     if (isLeft) this.interrupt();
     return answer ?? { allow: false, reason: "interrupted" };
+  }
+
+  /** Asks about a plan, where the view can. A question that is left interrupts the run. */
+  get reviewPlan(): ReviewPlan | undefined {
+    const { view } = this.#options;
+    if (!view.reviewPlan) return undefined;
+    return async (plan, signal) => {
+      const answer = await view.reviewPlan?.(plan, signal);
+      if (!answer && !signal.aborted) this.interrupt();
+      return answer;
+    };
   }
 
   /** Ends what is being done and closes the agent. A slash command that asked for it goes on. */

@@ -11,11 +11,15 @@ export interface Waiting {
 /** All messages that wait, in the order in which they will be delivered. */
 export function listWaiting(agent: Pick<Agent, "queued">): Waiting[] {
   return (["steering", "followUp"] as const).flatMap((queue) =>
-    agent.queued(queue).map(({ id, message }) => ({
-      queue,
-      id,
-      text: message.role === "user" ? userText(message.content) : "",
-    })),
+    agent
+      .queued(queue)
+      // A notice is the program's own: it is neither shown as waiting nor taken back.
+      .filter(({ message }) => message.role !== "notice")
+      .map(({ id, message }) => ({
+        queue,
+        id,
+        text: message.role === "user" ? userText(message.content) : "",
+      })),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { AgentMessage } from "@gyre/agent";
 import { isLlmMessage } from "@gyre/agent";
 import type { Message, UserMessage } from "@gyre/ai";
+import { toNoticeMessage } from "./notice.ts";
 
 /** A command that the user ran with `!`. It is sent with the prompt that follows it. */
 export interface UserCommandMessage {
@@ -30,6 +31,7 @@ export function exitText({ exitCode }: Pick<UserCommandMessage, "exitCode">): st
 /** What a model gets of a message: a command that the user ran becomes a message of the user. */
 export function toLlmMessage(message: AgentMessage): Message | undefined {
   if (isLlmMessage(message)) return message;
+  if (message.role === "notice") return toNoticeMessage(message);
   return message.role === "userCommand" && !message.aside ? toUserMessage(message) : undefined;
 }
 

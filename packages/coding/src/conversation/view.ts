@@ -1,5 +1,6 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import type { PlanAnswer } from "../harness/plan.ts";
 import type { CommandPart } from "./command.ts";
 import type { Outcome } from "./types.ts";
 import type { UserCommandMessage } from "./user-command.ts";
@@ -38,6 +39,8 @@ export interface ConversationView {
   show(item: ConversationItem): void;
   /** Asks for permission. Undefined: it was dismissed, or the call was stopped meanwhile. */
   ask(request: ApprovalRequest, folder: string): Promise<ApprovalAnswer | undefined>;
+  /** Asks about a plan; a view without it has none. Undefined: the question was left. */
+  reviewPlan?(plan: string, signal: AbortSignal): Promise<PlanAnswer | undefined>;
   /** Puts a text into the editor. */
   edit(text: string): void;
   /** Gives texts back that were not sent, before what is typed. */

@@ -7,6 +7,7 @@ import {
   type AgentMessage,
   type AgentOptions,
   type AgentRun,
+  type AgentTool,
   type ContextConfig,
   type ContinueOptions,
   contextLimits,
@@ -80,6 +81,7 @@ import { realPath } from "../settings/project-file.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
 import { isOwnSession, limitForeign, markSettings } from "./own-settings.ts";
+import { findAnnounced, listSteps, noticeOfMode, PLAN_TOOL, planTool, TODO_TOOL } from "./plan.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type Caller, type OpenedTools, openTools } from "./tools.ts";
@@ -312,6 +314,9 @@ export class AgentHarness implements Harness {
   #outsideRuns: Usage = {};
   /** What precedes the next prompt. */
   #pendingNotice: string | undefined;
+  /** The mode that the model was last notified of. */
+  #announced: string | undefined;
+  readonly #planTool: AgentTool | undefined;
 
   constructor(
     parts: Parts,
@@ -346,6 +351,9 @@ export class AgentHarness implements Harness {
       saved === undefined
         ? systemPrompt({ folder, settings, more: guidanceTexts(guidance) })
         : movedPrompt(saved, folder);
+    this.#announced = findAnnounced(context?.messages ?? []);
+    this.#planTool =
+      options.reviewPlan && planTool(options.reviewPlan, (answer) => this.#carryOut(answer));
     this.#pendingNotice = guidanceNews(guidance, instructions, context?.messages ?? []);
     toolset.notes.onChange(async (text) => {
       if (log.session) await saveNotes(log.session, text);
@@ -379,7 +387,7 @@ export class AgentHarness implements Harness {
       onQueueChange: (change) => log.onQueueChange(change),
       ...(context && { unfinished: unfinishedCalls(context, parts) }),
       model,
-      tools: toolset.registry.list(),
+      tools: this.#withPlanTool(toolset.registry.list()),
       thinkingLevel: settings.thinking ?? "off",
       instructions,
       messages: context?.messages ?? [],
@@ -461,7 +469,10 @@ export class AgentHarness implements Harness {
     if (signal?.aborted) throw new Error("Interrupted.");
     const passed = await this.#runPromptHooks(text);
     const message = userMessage(this.#withNotice(passed), Date.now(), [...attachments, ...images]);
-    const first = this.#run([...userCommands, message], output, control);
+    const notice = noticeOfMode(this.mode, this.#announced, this.#planTool !== undefined);
+    this.#announced = notice?.mode ?? this.#announced;
+    const before = [...userCommands, ...(notice ? [notice] : [])];
+    const first = this.#run([...before, message], output, control);
     return this.#runToCompletion(first, output, control);
   }
 
@@ -603,7 +614,23 @@ export class AgentHarness implements Harness {
 
   async setMode(mode: PermissionMode): Promise<void> {
     this.#mode.now = mode;
+    this.agent.setTools(this.#withPlanTool(this.agent.state.tools));
     await this.#saveSettings();
+  }
+
+  /** The tools with the one that shows a plan in mode `plan`, and without it in others. */
+  #withPlanTool(tools: readonly AgentTool[]): AgentTool[] {
+    const others = tools.filter((tool) => tool !== this.#planTool);
+    return this.#planTool && this.mode === "plan" ? [...others, this.#planTool] : others;
+  }
+
+  /** A plan was approved: its steps are the list, which the model keeps from now on. */
+  async #carryOut({ mode, plan }: { mode: PermissionMode; plan: string }): Promise<void> {
+    const names = this.agent.state.tools.map(({ name }) => name);
+    await this.setMode(mode);
+    this.#announced = mode;
+    this.toolset.todos.replace(listSteps(plan));
+    await this.setTools([...names.filter((name) => name !== PLAN_TOOL), TODO_TOOL]);
   }
 
   async setTools(names: readonly string[]): Promise<void> {
@@ -617,7 +644,7 @@ export class AgentHarness implements Harness {
       await this.toolset.add(name);
     }
     const wanted = new Set(names.map((name) => registry.get(name)));
-    this.agent.setTools(registry.list().filter((tool) => wanted.has(tool)));
+    this.agent.setTools(this.#withPlanTool(registry.list().filter((tool) => wanted.has(tool))));
     await this.#saveSettings();
   }
 

@@ -15,6 +15,7 @@ import type { OffloadedResults } from "./offloaded-results.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
+import type { ReviewPlan } from "./plan.ts";
 import type { Purpose, Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/environment.ts";
@@ -35,6 +36,8 @@ export interface HarnessOptions {
   cwd: string;
   env: Environment;
   approvals: Approvals;
+  /** Asks a person about a plan. Without it the plan is the answer of the model. */
+  reviewPlan?: ReviewPlan;
   /** Where all is written down. Open, and closed by its owner after the harness. */
   session?: Session;
   /** Makes one when there is something to write down; the harness closes it. */

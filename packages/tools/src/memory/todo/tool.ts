@@ -79,6 +79,7 @@ export const todoEntry: ToolEntry<{ todos: TodoList }> = {
     verb: "Update the plan:",
     title: ({ todos }) => (Array.isArray(todos) ? counted(todos.length, "step") : ""),
   },
+  isPersonal: true,
   make: ({ todos }) => Promise.resolve(todoTool(todos)),
 };
 

@@ -14,6 +14,7 @@ import { ConversationController } from "@gyre/coding/internal/conversation/contr
 import type { ConversationItem, ConversationView } from "@gyre/coding/internal/conversation/view";
 import type { Io } from "../../../core/io.ts";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { PlanAnswer } from "@gyre/coding/internal/harness/plan";
 import type { Setup } from "../../../core/setup.ts";
 import {
   createSlashContext,
@@ -28,7 +29,7 @@ import { formatKey, type Key } from "../terminal/key.ts";
 import { createErrorBlock } from "../transcript/message-blocks.ts";
 import { fitRow, type Row, row } from "../terminal/row.ts";
 import { Spinner } from "./spinner.ts";
-import { waitingRows, workingRow } from "./status.ts";
+import { todoRows, waitingRows, workingRow } from "./status.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import type { Window } from "./window.ts";
@@ -39,6 +40,8 @@ const LEAVE_MS = 2_000;
 /** After a longer run the user is notified. */
 const NOTIFY_AFTER_MS = 5_000;
 const BELL = "\x07";
+const EDITING_PLAN =
+  "Edit the plan: Enter is the end, Esc leaves it as it was, Ctrl+G opens an editor.";
 /** The modes that Shift+Tab selects one after the other. */
 const MODES: readonly PermissionMode[] = ["ask", "auto-edit", "auto", "plan"];
 
@@ -67,6 +70,8 @@ export class TerminalConversation implements ConversationView {
   /** When Esc interrupted something. */
   #interruptedAt = Number.NEGATIVE_INFINITY;
   #hint: string | undefined;
+  /** Takes the plan that the user edits; undefined: they left it as it was. */
+  #editedPlan: ((plan: string | undefined) => void) | undefined;
 
   constructor(options: TerminalConversationOptions) {
     this.#options = options;
@@ -88,7 +93,11 @@ export class TerminalConversation implements ConversationView {
   status(columns: number): readonly Row[] {
     const { clock, theme, transcript, window } = this.#options;
     const { isWorking, task, waiting } = this.controller;
-    const rows: Row[] = [];
+    const rows: Row[] = todoRows(
+      this.controller.harness?.toolset.todos.items ?? [],
+      columns,
+      theme,
+    );
     const isAsking = window.hasPanel && !isWorking;
     if (task && !isAsking) {
       const elapsedMs = clock.now() - task.startedAt;
@@ -98,7 +107,8 @@ export class TerminalConversation implements ConversationView {
       rows.push(workingRow({ activity, countdown, elapsedMs, tick }, columns, theme));
     }
     rows.push(...waitingRows(waiting, columns, theme));
-    if (this.#hint !== undefined) rows.push([{ text: this.#hint, style: theme.dim }]);
+    const hint = this.#editedPlan ? EDITING_PLAN : this.#hint;
+    if (hint !== undefined) rows.push(fitRow([{ text: hint, style: theme.dim }], columns));
     return rows;
   }
 
@@ -117,6 +127,7 @@ export class TerminalConversation implements ConversationView {
   /** Sends the typed text. */
   submit(text: string, followUp: boolean): void {
     this.#hint = undefined;
+    if (this.#editedPlan) return this.#editedPlan(text);
     void this.controller.submit(text, followUp);
   }
 
@@ -136,6 +147,7 @@ export class TerminalConversation implements ConversationView {
     this.#hint = undefined;
     switch (name) {
       case "escape":
+        if (this.#editedPlan) return this.#editedPlan(undefined);
         return this.#escape(since < TWICE_MS, now);
       case "ctrl+c":
         return this.#clearOrLeave(isHinted && since < LEAVE_MS);
@@ -211,6 +223,33 @@ export class TerminalConversation implements ConversationView {
       answered();
       signal?.removeEventListener("abort", withdraw);
     }
+  }
+
+  async reviewPlan(plan: string, signal: AbortSignal): Promise<PlanAnswer | undefined> {
+    this.#notify("gyre has a plan");
+    const { window } = this.#options;
+    const { reviewPlan } = await import("../panels/plan.ts");
+    return reviewPlan(plan, signal, {
+      say: (markdown) => window.say(markdown),
+      open: (panel) => window.open(panel),
+      withdraw: (panel) => window.withdraw(panel),
+      edit: (text) => this.#editPlan(text, signal),
+      theme: this.#options.theme,
+    });
+  }
+
+  /** Has the user edit a plan in the place of a prompt. */
+  async #editPlan(plan: string, signal: AbortSignal): Promise<string | undefined> {
+    const { editorText, window } = this.#options;
+    const typed = editorText();
+    window.edit(plan);
+    const edited = await new Promise<string | undefined>((settle) => {
+      this.#editedPlan = settle;
+      signal.addEventListener("abort", () => settle(undefined), { once: true });
+    });
+    this.#editedPlan = undefined;
+    window.edit(typed);
+    return edited;
   }
 
   edit(text: string): void {

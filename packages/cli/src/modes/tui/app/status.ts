@@ -1,5 +1,6 @@
 import type { Waiting } from "@gyre/coding/internal/conversation/queue";
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
+import type { Todo } from "@gyre/tools";
 import { elapsed } from "../../../text/tool-text.ts";
 import { fitRow, type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -7,6 +8,28 @@ import type { Theme } from "../terminal/theme.ts";
 const SPINNER = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
 /** The most queued messages with a row of their own. */
 const MAX_QUEUED = 4;
+
+/** The most steps of a list with a row of their own. */
+const MAX_STEPS = 6;
+
+/** The list of steps, as long as some are to be done: those around the one in progress, the others counted. */
+export function todoRows(items: readonly Todo[], columns: number, theme: Theme): Row[] {
+  const done = items.filter(({ status }) => status === "done").length;
+  if (done === items.length) return [];
+  const current = items.findIndex(({ status }) => status !== "done");
+  const first = Math.max(0, Math.min(current - 1, items.length - MAX_STEPS));
+  const shown = items.slice(first, first + MAX_STEPS).map(({ content, status }) => {
+    const [sign, style] = {
+      done: ["☑", theme.dim],
+      in_progress: ["▸", theme.strong],
+      pending: ["☐", ""],
+    }[status] as [string, string];
+    return fitRow([span(`${sign} `, theme.accent), span(oneLine(content), style)], columns);
+  });
+  const isWhole = shown.length === items.length;
+  const count = `  ${done} of ${items.length} done`;
+  return isWhole ? shown : [...shown, fitRow([span(count, theme.dim)], columns)];
+}
 
 /** The activity in the row above the editor. */
 export interface Working {

@@ -29,7 +29,7 @@ const CARRIED = ["model", "thinking"] as const;
 export interface OpenedConversation {
   readonly controller: Pick<
     ConversationController<Harness, SlashContext>,
-    "approve" | "harness" | "isWorking" | "use"
+    "approve" | "reviewPlan" | "harness" | "isWorking" | "use"
   >;
   close(): Promise<void>;
 }
@@ -229,11 +229,13 @@ export class AgentOpener {
     if (!controller) return undefined;
     await this.askAboutGuidance();
     const { builtinCommands } = await import("../../../slash-commands/builtin.ts");
+    const { reviewPlan } = controller;
     const opening = openHarness({
       ...this.#setup,
       ...chosen,
       env: { ...io.env, ...this.#variables },
       approvals: (request) => controller.approve(request),
+      ...(reviewPlan && { reviewPlan }),
       fileHistory: true,
       onForeignCode: io.onForeignCode,
       reservedCommands: builtinCommands.map(({ name }) => name),

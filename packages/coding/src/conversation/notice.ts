@@ -1,0 +1,23 @@
+import type { UserMessage } from "@gyre/ai";
+
+/** What the program reports to the model: the mode has changed, a job has ended. */
+export interface NoticeMessage {
+  role: "notice";
+  text: string;
+  /** In short, for people. */
+  summary: string;
+  /** The mode that it states. */
+  mode?: string;
+  timestamp: number;
+}
+
+declare module "@gyre/agent" {
+  interface CustomAgentMessages {
+    notice: NoticeMessage;
+  }
+}
+
+/** A notice as a model gets it. */
+export function toNoticeMessage({ text, timestamp }: NoticeMessage): UserMessage {
+  return { role: "user", content: `[${text}]`, timestamp };
+}
