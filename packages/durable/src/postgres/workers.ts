@@ -68,8 +68,14 @@ export async function unregisterWorker(database: Database, worker: string): Prom
   return sessions.map(({ id }) => id);
 }
 
+/** Workers that have something, and are not there: a hand, or a loss of data, has removed them. */
+const FROM_UNKNOWN = `from gyre_session s where status = 'running'
+  and not exists (select 1 from gyre_worker w where w.id = s.owner)`;
+
 export async function sweepWorkers(database: Database, maxDeaths: number): Promise<SweptSession[]> {
-  const dead = await database.first(`select 1 from gyre_worker where lease < ${NOW} limit 1`);
+  const dead = await database.first(
+    `select 1 from gyre_worker where lease < ${NOW} union all select 1 ${FROM_UNKNOWN} limit 1`,
+  );
   return dead ? database.transact((db) => sweepExpired(db, maxDeaths)) : [];
 }
 
@@ -79,11 +85,14 @@ const IS_AT_REST = `s.run is null and not exists (
 
 /** Workers first, then what they had: a statement sees what was claimed before it began. */
 async function sweepExpired(db: Session, maxDeaths: number): Promise<SweptSession[]> {
-  const dead = await db.all<{ id: string }>(
+  await db.run(
     `delete from gyre_worker where id in (select id from gyre_worker where lease < ${NOW}
-      for update skip locked) returning id`,
+      for update skip locked)`,
   );
-  return removeOwner(db, maxDeaths, "owner = any($2)", [dead.map(({ id }) => id)]);
+  // By name: one that another worker claims in this moment is not theirs.
+  const owners = await db.all<{ owner: string | null }>(`select distinct owner ${FROM_UNKNOWN}`);
+  const names = owners.map(({ owner }) => owner);
+  return removeOwner(db, maxDeaths, "(owner = any($2) or owner is null)", [names]);
 }
 
 /** Makes sessions ready whose worker is dead: those of a condition with values from `$2` on. */

@@ -1,10 +1,11 @@
 import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
-import { openRuns } from "../runs/open.ts";
+import { toNewRun } from "../contract/new-run.ts";
+import { openRuns, openStore } from "../runs/open.ts";
 import { Runs } from "../runs/runs.ts";
-import { scriptedAgent, temporaryUrls } from "../worker/harness.ts";
+import { scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
 import { Worker } from "../worker/worker.ts";
-import type { DriverName } from "./driver/driver.ts";
+import { type DriverName, openDriver } from "./driver/driver.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 const newUrl = temporaryUrls("file", afterAll);
@@ -33,6 +34,38 @@ describe.runIf(newUrl().startsWith("file:"))("a file", () => {
       expect.arrayContaining(["kept", "back"]),
     );
     await again.close();
+  });
+
+  /** A worker has claimed a run, and is never heard of again; the file is then changed by `sql`. */
+  async function leaveClaimed(sql: string): Promise<string> {
+    const url = newUrl();
+    const store = await openStore(url);
+    await store.register({ id: "w1", agents: [], pools: [""], leaseMs: 600_000 });
+    await store.start(toNewRun("Go.", { agent: "office", id: "r" }));
+    const wish = { agents: ["office"], refused: [], pools: [""], limit: 1, maxDeaths: 3 };
+    const { claims } = await store.claim({ worker: "w1", alone: true, ...wish });
+    expect(claims).toHaveLength(1);
+    await store.close();
+    const db = await openDriver(url.slice("file:".length));
+    db.exec(sql);
+    db.close();
+    return url;
+  }
+
+  it.each([
+    [
+      "was copied from another machine, which had run for longer",
+      `update gyre_worker set lease = lease + 1e12, process = json_set(process,
+        '$.host', 'elsewhere', '$.boot', 'another', '$.graceMs', 100, '$.leaseMs', 100)`,
+    ],
+    ["has lost its workers", "delete from gyre_worker"],
+    ["does not say who has them", "update gyre_session set owner = null"],
+  ])("that %s: its runs go on", async (_name, sql) => {
+    const url = await leaveClaimed(sql);
+    const agents = [scriptedAgent(["Done."])];
+    await withWorker(url, { agents, leaseMs: 300 }, async (runs) => {
+      expect((await runs.get("r").result()).text).toBe("Done.");
+    });
   });
 
   it.runIf(hasOwn)("is the same to node:sqlite and to libsql, also at once", async () => {

@@ -73,6 +73,7 @@ import {
   listWorkers,
   registerWorker,
   removeWorker,
+  type SeenLeases,
   renewLease,
   unregisterWorker,
 } from "./workers.ts";
@@ -99,6 +100,7 @@ export class SqliteStore implements Store {
   readonly #notifier: Notifier;
   readonly #followers: Followers;
   readonly #process: ProcessIdentity = identifyProcess();
+  readonly #seenLeases: SeenLeases = new Map();
 
   private constructor(connection: Connection, { onError = warn }: SqliteOptions) {
     this.#connection = connection;
@@ -273,7 +275,8 @@ export class SqliteStore implements Store {
   }
 
   async sweep(options: { expired: boolean; maxDeaths: number }): Promise<SweptSession[]> {
-    const find = (db: Statements): DeadWorker[] => findDead(db, this.#process, options.expired);
+    const find = (db: Statements): DeadWorker[] =>
+      findDead(db, this.#process, options.expired, this.#seenLeases);
     if ((await this.#connection.read(find)).length === 0) return [];
     const swept = await this.#connection.write((db) =>
       find(db).flatMap((worker) => removeWorker(db, worker, options.maxDeaths)),

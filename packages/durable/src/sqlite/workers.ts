@@ -19,9 +19,11 @@ interface WorkerRecord {
 /** A worker's process, and how long after its lease it may give no sign of life while that runs. */
 interface WorkerProcess extends ProcessIdentity {
   graceMs?: number;
+  leaseMs?: number;
 }
 
 const DEFAULT_GRACE_MS = 10_000;
+const DEFAULT_LEASE_MS = 3_000;
 
 function readWorkers(db: Statements): WorkerRecord[] {
   return db.all<WorkerRecord>("select * from gyre_worker");
@@ -34,7 +36,7 @@ export function removeWorker(
 ): SweptSession[] {
   db.run("delete from gyre_worker where id = ?", worker);
   const sessions = db.all<SessionRecord>(
-    "select * from gyre_session where owner = ? and status = 'running'",
+    "select * from gyre_session where coalesce(owner, '') = ? and status = 'running'",
     worker,
   );
   return removeOwner(db, sessions, maxDeaths, why);
@@ -72,7 +74,7 @@ export function registerWorker(
   own: ProcessIdentity,
   { id, agents, pools, leaseMs, stallMs = leaseMs + DEFAULT_GRACE_MS }: NewWorker,
 ): void {
-  const process: WorkerProcess = { ...own, graceMs: Math.max(0, stallMs - leaseMs) };
+  const process: WorkerProcess = { ...own, leaseMs, graceMs: Math.max(0, stallMs - leaseMs) };
   db.run(
     `insert into gyre_worker (id, lease, host, pid, process, agents, pools, started_at)
       values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (id) do update set lease = excluded.lease,
@@ -113,17 +115,44 @@ export function listWorkers(db: Statements): WorkerRow[] {
 
 export type DeadWorker = Pick<SweptSession, "worker" | "why">;
 
-/** The workers that are dead, seen from a process that is alive. */
-export function findDead(db: Statements, own: ProcessIdentity, hasExpired: boolean): DeadWorker[] {
-  return readWorkers(db).flatMap((record): DeadWorker[] => {
-    const process: WorkerProcess = JSON.parse(record.process);
-    const { graceMs = DEFAULT_GRACE_MS } = process;
+/** The leases of workers, and since when each is as it is. */
+export type SeenLeases = Map<string, { readonly lease: number; readonly at: number }>;
+
+/** The workers that are dead, seen from a process that is alive and looks again and again. */
+export function findDead(
+  db: Statements,
+  own: ProcessIdentity,
+  hasExpired: boolean,
+  seen: SeenLeases,
+): DeadWorker[] {
+  const now = readMonotonic();
+  const workers = readWorkers(db);
+  const ids = new Set(workers.map(({ id }) => id));
+  for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
+  const dead = workers.flatMap(({ id, lease, process: text }): DeadWorker[] => {
+    const process: WorkerProcess = JSON.parse(text);
+    const { graceMs = DEFAULT_GRACE_MS, leaseMs = DEFAULT_LEASE_MS } = process;
+    const known = seen.get(id);
+    const sign = known?.lease === lease ? known : { lease, at: now };
+    seen.set(id, sign);
     const state = checkProcess(process, own);
+    // The times of another machine, or of one that was started again, mean nothing here.
+    const sinceMs = Math.max(now - lease, now - sign.at - leaseMs);
     // A process that runs may be busy with something that gives no other work a turn.
-    const overMs = readMonotonic() - record.lease - (state === "running" ? graceMs : 0);
-    if (state === "gone") return [{ worker: record.id, why: "gone" }];
-    return hasExpired && overMs > 0 ? [{ worker: record.id, why: "expired" }] : [];
+    const overMs = sinceMs - (state === "running" ? graceMs : 0);
+    if (state === "gone") return [{ worker: id, why: "gone" }];
+    return hasExpired && overMs > 0 ? [{ worker: id, why: "expired" }] : [];
   });
+  return [...dead, ...findUnknown(db)];
+}
+
+/** Workers that have something, and are not there: a hand, or a loss of data, has removed them. */
+function findUnknown(db: Statements): DeadWorker[] {
+  const rows = db.all<{ owner: string | null }>(
+    `select distinct owner from gyre_session s where status = 'running'
+      and not exists (select 1 from gyre_worker w where w.id = s.owner)`,
+  );
+  return rows.map(({ owner }) => ({ worker: owner ?? "", why: "gone" }));
 }
 
 /** Milliseconds that no change of the clock moves, the same for all processes of a machine. */
