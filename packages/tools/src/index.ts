@@ -27,6 +27,7 @@ export { reapLeftovers } from "./process/leftovers.ts";
 export * from "./files/ls/tool.ts";
 export { type OracleOptions, oracleTool } from "./agents/oracle/tool.ts";
 export type * from "./contract/plugin-types.ts";
+export type * from "./contract/rehearsal.ts";
 export { describeHost, isHostGone } from "./process/run-notes.ts";
 export { type ProgramEnd, runProgram, type RunOptions } from "./process/processes.ts";
 export { fromSource, PROVENANCE_NOTE, type Source } from "./text/provenance.ts";

@@ -1,5 +1,6 @@
-import type { AgentTool, AgentToolResult } from "@gyre/agent";
+import type { AgentTool, AgentToolResult, ToolContext } from "@gyre/agent";
 import type { InferArguments, ToolSchema } from "@gyre/ai";
+import type { Rehearsal } from "./rehearsal.ts";
 
 /** What a call would do. The tool declares it before it runs, for rules and for people. */
 export interface Access {
@@ -38,6 +39,14 @@ export interface GuardedTool<S extends ToolSchema = ToolSchema> extends AgentToo
    * the model see what `access` names. `execute` has to check all of it again.
    */
   check?(args: Record<string, unknown>): Promise<void>;
+  /**
+   * Does the work so that nothing is changed yet, and says what would be. `execute` with the same id then
+   * makes those changes that were chosen, in place of its work.
+   */
+  rehearse?(
+    args: Record<string, unknown>,
+    context: Pick<ToolContext, "id" | "signal">,
+  ): Promise<Rehearsal>;
 }
 
 /** Whether a tool can say what a call would do. */

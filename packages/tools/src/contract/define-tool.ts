@@ -8,7 +8,7 @@ type Rest<S extends ToolSchema> = Omit<
   AgentTool<S, InferArguments<S>, AgentToolResult | string>,
   keyof Shown
 > &
-  Pick<GuardedTool, "access" | "check">;
+  Pick<GuardedTool, "access" | "check" | "rehearse">;
 
 /**
  * The tool of an entry. As `defineTool`, it works out the type of `args` from `parameters`; it

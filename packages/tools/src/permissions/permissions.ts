@@ -12,6 +12,8 @@ import {
 import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
+import type { EffectsReport, Rehearsal, ShownEffect } from "../contract/rehearsal.ts";
+import { Rehearsals } from "./rehearsals.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
@@ -71,6 +73,8 @@ export interface ApprovalRequest {
   signal?: AbortSignal;
   /** The call that this one is made for. */
   parentId?: string;
+  /** It ran already, in a layer over the workspace: an approval keeps what it did, a denial discards it. */
+  effects?: EffectsReport;
 }
 
 /** A mode does not allow what a call does, and no rule does. */
@@ -84,8 +88,11 @@ export interface QuestionOfMode {
 
 /** What a person says to an `ApprovalRequest`. */
 export type ApprovalAnswer =
-  /** This once. `fingerprint` is that of the request. */
-  | { allow: true; fingerprint: string }
+  /**
+   * This once. `fingerprint` is that of the request. Of a call that has `effects`, `keep` names those that are
+   * kept, all without it; with `direct` they are discarded, and it runs without a layer.
+   */
+  | { allow: true; fingerprint: string; keep?: readonly number[]; direct?: boolean }
   /** This once, and from now on whatever the rule allows, as long as the process lives. */
   | { allow: "always"; rule: string }
   | { allow: false; reason?: string };
@@ -122,6 +129,11 @@ export interface PermissionSetup {
    * `continue({decisions})`: see `approvalRequest`.
    */
   ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
+  /**
+   * Commands that would be asked about run in a layer over the workspace first, where that is possible, and `ask`
+   * gets what they did; harmless effects that mode or rules allow are kept without a question. Default false.
+   */
+  rehearse?: boolean;
   /** No person can be asked, now or later: what would be asked about is denied. */
   headless?: boolean;
   /**
@@ -161,16 +173,21 @@ export function createPermissions(options: PermissionSetup): Middleware {
   const guard = new Guard(options, new Rules(options.rules ?? {}, [...tools]));
   return {
     async tool(call, next) {
-      const about = { callId: call.toolCall.id, tool: call.tool.name };
-      const { question, ...outcome } = await guard.decide(call);
+      await guard.rehearsals.settled();
       try {
-        onDecision?.({ ...about, ...outcome });
-      } catch (error) {
-        throw new DeniedError(`the decision could not be recorded: ${errorMessage(error)}`);
+        const about = { callId: call.toolCall.id, tool: call.tool.name };
+        const { question, ...outcome } = await guard.decide(call);
+        try {
+          onDecision?.({ ...about, ...outcome });
+        } catch (error) {
+          throw new DeniedError(`the decision could not be recorded: ${errorMessage(error)}`);
+        }
+        if (outcome.effect === "suspend") throw new Suspend(outcome.reason, question);
+        if (outcome.effect === "deny") throw new DeniedError(outcome.reason);
+        return await next();
+      } finally {
+        await guard.rehearsals.end(call);
       }
-      if (outcome.effect === "suspend") throw new Suspend(outcome.reason, question);
-      if (outcome.effect === "deny") throw new DeniedError(outcome.reason);
-      return next();
     },
   };
 }
@@ -201,6 +218,7 @@ class Guard {
   readonly #rules: Rules;
   readonly #forbidsReading: ReadRule = (tool, path) => this.#rules.forbidsReading(tool, path);
   readonly #coversRedirect: RedirectRule = (...redirect) => this.#rules.coversRedirect(...redirect);
+  readonly rehearsals: Rehearsals = new Rehearsals();
   /** What calls were when the run was suspended for them. */
   readonly #suspended = new Map<string, string>();
   /** Files that are younger are the agent's own. */
@@ -251,7 +269,7 @@ class Guard {
         // Looked at again after each answer: a link may lead elsewhere by now.
         const inspected = await this.#inspect(call);
         seen.inspected = inspected;
-        const { effect, reason, byMode } = this.#evaluate(inspected);
+        const { effect, reason, byMode, isTriable } = this.#evaluate(inspected);
         const { fingerprint } = inspected;
         asked ||= approved !== undefined;
         if (effect !== "ask") return { effect, reason, asked };
@@ -263,7 +281,7 @@ class Guard {
         }
         const why = approved
           ? { reason: `It has changed since it was approved. ${reason}` }
-          : { reason, ...(byMode && { byMode }) };
+          : { reason, ...(byMode && { byMode }), ...(isTriable && { isTriable }) };
         const answer = await this.#ask(call, inspected, why);
         if ("effect" in answer) return { ...answer, asked: asked || answer.effect === "deny" };
         approved = answer;
@@ -330,10 +348,11 @@ class Guard {
     { commands, targets }: Subject,
     cwd: string,
     workspace: PathResolver | undefined,
+    isUndoable = false,
   ): Promise<string | undefined> {
     const root = (await workspace?.resolve("."))?.absolute ?? "/";
     const { explainDanger } = await import("./danger/explain.ts");
-    const ground = { cwd, workspace, isConfined: true, root, since: this.#since };
+    const ground = { cwd, workspace, isConfined: true, root, since: this.#since, isUndoable };
     return explainDanger(commands, targets, ground);
   }
 
@@ -416,9 +435,9 @@ class Guard {
     if (mode === "auto" && kind === "run" && inspected.sandboxed === true) {
       return inspected.danger === undefined
         ? evaluateUnasked(subject, rules, mode)
-        : ask(inspected.danger);
+        : { ...ask(inspected.danger), isTriable: true };
     }
-    return { effect: "ask", ...explainQuestion(inspected, mode) };
+    return { effect: "ask", ...explainQuestion(inspected, mode), isTriable: true };
   }
 
   /** What rules allow: the call, and the files that the shell itself would open for it. */
@@ -464,20 +483,42 @@ class Guard {
         reason: sanitize(`Tool "${tool.name}" needs approval. ${reason}`, SHOWN),
       };
     }
+    const tried = why.isTriable ? await this.#rehearse(call, inspected) : undefined;
+    if (signal.aborted) return { effect: "deny", reason: "the run was stopped meanwhile." };
+    if (tried?.type === "ran" && (await this.#mayKeep(call, inspected, tried.report))) {
+      tried.choose(tried.report.effects.map(({ id }) => id));
+      return { fingerprint, reason: "It ran in a layer, and what it changed is allowed." };
+    }
     const about = {
       callId: toolCall.id,
       tool: tool.name,
       args: structuredClone(call.args),
-      ...why,
+      ...explainTrial(why, tried),
       signal,
       ...(parentId !== undefined && { parentId }),
+      ...(tried?.type === "ran" && { effects: tried.report }),
     };
     const request = { ...createRequest(about, inspected.access), fingerprint };
     const answer = await ask(request);
     if (signal.aborted) return { effect: "deny", reason: "the run was stopped meanwhile." };
     if (answer.allow === false) {
       const words = answer.reason ? `: ${answer.reason}` : ".";
-      return { effect: "deny", reason: `a person said no${words}` };
+      const verb = tried?.type === "ran" ? DISCARDED : "said no";
+      return { effect: "deny", reason: `a person ${verb}${words}` };
+    }
+    if (tried?.type === "ran") {
+      const direct = answer.allow === true && answer.direct === true;
+      const keep = answer.allow === true ? answer.keep : undefined;
+      if (direct) await this.rehearsals.end(call);
+      else {
+        const wanted = keep ?? tried.report.effects.map(({ id }) => id);
+        const kept = tried.report.effects.filter(({ id }) => wanted.includes(id));
+        const forbidden = kept.find((effect) => this.#forbidsEffect(effect));
+        if (forbidden) {
+          return { effect: "deny", reason: `a rule forbids to change "${forbidden.path}".` };
+        }
+        tried.choose(wanted);
+      }
     }
     if (answer.allow === "always") {
       this.#rules.add("allow", answer.rule, "The rule of the answer");
@@ -489,6 +530,54 @@ class Guard {
       return { effect: "deny", reason: "the approval was for another call than this one." };
     }
     return { fingerprint, reason: "A person approved it." };
+  }
+
+  /** Runs a call in a layer, where nothing but files can be what it changes. */
+  async #rehearse(call: ToolInvocation, inspected: InspectedCall): Promise<Rehearsal | undefined> {
+    const { tool, args, toolCall, signal } = call;
+    const { access, subject, sandboxed } = inspected;
+    if (!this.#options.rehearse || !isGuarded(tool) || !tool.rehearse) return undefined;
+    if (access?.unsandboxed || access?.destructive || sandboxed !== true) return undefined;
+    // What it prints is read by the model.
+    const unasked = evaluateUnasked(subject, this.#rules, this.#mode());
+    if (unasked.effect !== "allow") return undefined;
+    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
+    const { explainService } = await import("./services.ts");
+    const why =
+      explainService(subject.commands) ??
+      (await this.#explainDanger(subject, cwd, this.#workspace(), true));
+    if (why !== undefined) return { type: "impossible", why };
+    const tried = await this.rehearsals.begin(call, () =>
+      tool.rehearse?.(structuredClone(args), { id: toolCall.id, signal }),
+    );
+    if (tried?.type !== "ran") return tried;
+    const effects = tried.report.effects.map((effect) =>
+      this.#forbidsEffect(effect) ? { ...effect, conflict: "is forbidden by a rule" } : effect,
+    );
+    const isHarmless = tried.report.isHarmless && effects.every(({ conflict }) => !conflict);
+    return { ...tried, report: { ...tried.report, effects, isHarmless } };
+  }
+
+  /** Whether what a call did is kept without a question. */
+  async #mayKeep(
+    { args }: ToolInvocation,
+    { subject }: InspectedCall,
+    { isHarmless, effects }: EffectsReport,
+  ): Promise<boolean> {
+    const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
+    if (!isHarmless) return false;
+    if ((await this.#explainDanger(subject, cwd, this.#workspace())) !== undefined) return false;
+    const mode = this.#mode();
+    return effects.every(({ target }) => {
+      if (target === undefined) return false;
+      const subject = writeSubject(target);
+      if (this.#rules.objection(subject)) return false;
+      return mode.startsWith("auto") || this.#rules.permission(subject) !== undefined;
+    });
+  }
+
+  #forbidsEffect({ target }: ShownEffect): boolean {
+    return target !== undefined && this.#rules.objection(writeSubject(target))?.effect === "deny";
   }
 
   /** Throws where the call is known to fail, unless that would show what is not to be read. */
@@ -512,6 +601,24 @@ class Guard {
       this.#suspended.delete(oldest);
     }
   }
+}
+
+const DISCARDED = "discarded what it did: it ran in a layer, and nothing was changed";
+
+/** A file that a call would write. */
+function writeSubject(path: string): Subject {
+  return { tool: "write", kind: "write", targets: [path], asked: [path], commands: [] };
+}
+
+/** The reason of a question, with that for which a call could not run in a layer before. */
+function explainTrial(
+  { reason, byMode }: Why,
+  tried: Rehearsal | undefined,
+): Pick<ApprovalRequest, "reason" | "byMode"> {
+  // A mode that names the danger has said it.
+  if (tried?.type !== "impossible" || !byMode) return { reason, ...(byMode && { byMode }) };
+  const notes = [...byMode.notes, sanitize(tried.why, SHOWN)];
+  return { reason: `${reason} ${tried.why}`, byMode: { ...byMode, notes } };
 }
 
 /** A call that its own tool refuses, in the words of the tool. */
@@ -552,7 +659,10 @@ interface InspectedCall {
   isFetch: boolean;
 }
 
-type Why = Pick<ApprovalRequest, "reason" | "byMode">;
+interface Why extends Pick<ApprovalRequest, "reason" | "byMode"> {
+  /** It may run in a layer before it is asked about: the mode alone asks. */
+  isTriable?: boolean;
+}
 
 interface Approved {
   fingerprint: string;

@@ -60,7 +60,10 @@ export function bubblewrapSandbox(command: string): Sandbox {
     kind: "bubblewrap",
     temporary: TEMPORARY,
     wrap: (program, policy) => ({
-      argv: [...withFilter(command), ...bubblewrapArguments(program, policy)],
+      argv: [
+        ...withFilter(command, policy.starter?.argv ?? []),
+        ...bubblewrapArguments(program, policy),
+      ],
       cwd: "/",
       // Its own environment is empty: a library to preload would be loaded outside.
       env: {},
@@ -69,11 +72,14 @@ export function bubblewrapSandbox(command: string): Sandbox {
   };
 }
 
-/** bwrap reads the filter of system calls from a handle, which a shell opens for it. */
-function withFilter(command: string): string[] {
+/**
+ * bwrap reads the filter of system calls from a handle, which a shell opens for it: before the starter, in
+ * whose namespace it would be out of reach.
+ */
+function withFilter(command: string, starter: readonly string[]): string[] {
   const filter = openFilter();
-  if (filter === undefined) return [command];
-  return ["/bin/sh", "-c", `exec "$0" --seccomp 3 "$@" 3<${filter}`, command];
+  if (filter === undefined) return [...starter, command];
+  return ["/bin/sh", "-c", `exec "$0" "$@" 3<${filter}`, ...starter, command, "--seccomp", "3"];
 }
 
 /**
@@ -81,6 +87,7 @@ function withFilter(command: string): string[] {
  * Throws where a read-only place cannot be held.
  */
 export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy): string[] {
+  const { starter } = policy;
   const places = orderedPlaces(policy);
   const proxy = policy.network ? undefined : policy.proxy;
   const mounts = [
@@ -106,6 +113,7 @@ export function bubblewrapArguments(program: ProgramSpec, policy: SandboxPolicy)
     // Without a terminal of its own it could type into ours.
     "--new-session",
     ...NAMESPACES,
+    ...(starter ? ["--uid", String(starter.uid), "--gid", String(starter.gid)] : []),
     ...(policy.network ? [] : ["--unshare-net"]),
     ...["--cap-drop", "ALL"],
     ...mounts.flatMap((mount) => mount.args),

@@ -32,6 +32,8 @@ export interface SandboxPolicy {
   temporary?: string;
   /** Places that show another folder or file; bubblewrap alone can do that. */
   shown?: readonly ShownPlace[];
+  /** For bubblewrap: what starts it, in a user namespace of its own, and who the program is in there. */
+  starter?: { argv: readonly string[]; uid: number; gid: number };
 }
 
 /** A place at which a program sees something else. */

@@ -49,6 +49,8 @@ import { openDomains } from "./domains.ts";
 import type { DomainProxy } from "../web/proxy/proxy.ts";
 import { limitTemporary, makeTemporary } from "./temporary.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import { readable } from "../effects/byte-path.ts";
+import type { RehearsedCommand } from "./rehearse.ts";
 import { workingFolder } from "./working-folder.ts";
 
 /** The command is in the call: to repeat it says nothing more. */
@@ -70,20 +72,11 @@ export async function runShell(
   signal: AbortSignal,
   onUpdate: (progress: AgentToolResult) => void,
 ): Promise<AgentToolResult> {
-  const timeoutMs = within("timeoutMs", args.timeoutMs ?? SHELL_TIMEOUT_MS, {
-    least: 1,
-    most: SHELL_MAX_TIMEOUT_MS,
-  });
+  const { plain, timeoutMs } = await shellProgram(env, args);
   const isJob = args.background === true;
   if (isJob && !options.jobs) {
     throw new Error("There are no background jobs here. Run it without background.");
   }
-  const cwd = await workingFolder(env, args.cwd);
-  const plain: ProgramSpec = {
-    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", args.command],
-    cwd,
-    env: env.environment,
-  };
   const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
   const isWrapped = sandbox.kind === "bubblewrap";
   const git = isWrapped ? shareGit(env) : undefined;
@@ -130,6 +123,67 @@ export async function runShell(
     await proxy?.close();
     await view?.end();
   }
+}
+
+/** The shell with its command line, and the time that it may take. */
+export async function shellProgram(
+  env: ToolEnv,
+  { command, cwd, timeoutMs = SHELL_TIMEOUT_MS }: ShellArguments,
+): Promise<{ plain: ProgramSpec; timeoutMs: number }> {
+  within("timeoutMs", timeoutMs, { least: 1, most: SHELL_MAX_TIMEOUT_MS });
+  const plain = {
+    argv: [shellOn(env.environment["PATH"] ?? ""), "-c", command],
+    cwd: await workingFolder(env, cwd),
+    env: env.environment,
+  };
+  return { plain, timeoutMs };
+}
+
+/**
+ * Keeps what a command did in a layer, as if it ran now: what tools may not make is put aside. Gives the
+ * result of that run.
+ */
+export async function keepRehearsed(
+  env: ToolEnv,
+  options: ShellOptions,
+  command: string,
+  { layer, effects, chosen, end }: RehearsedCommand,
+): Promise<AgentToolResult> {
+  const aside: PutAside[] = [];
+  if (chosen.length === 0) await layer.remove();
+  else {
+    const before = await protectedEntries(env);
+    const named = followNamed(await findNamedFiles(env.workspace.root, env.environment));
+    const watch = watchGit(env, undefined);
+    const gitBefore = watch.before();
+    try {
+      await layer.keep(chosen, command);
+      aside.push(...(await putAside(env, before)), ...(await putNamedAside(env, named)));
+    } finally {
+      aside.push(...(await watch.putAside(gitBefore, hasJobs(options))));
+    }
+  }
+  const notes = [hintAtSandbox(end, options), describeChoice(effects, chosen)];
+  return shellResult(env, options, end, aside, notes);
+}
+
+/** Names in the result that were not kept. */
+const MAX_DISCARDED = 20;
+
+/** What the model has to know of what the user did not keep. */
+function describeChoice(
+  effects: RehearsedCommand["effects"],
+  chosen: RehearsedCommand["chosen"],
+): string | undefined {
+  if (chosen.length === effects.length) return undefined;
+  const kept = new Set(chosen);
+  const left = effects.filter((effect) => !kept.has(effect)).map(({ path }) => path);
+  const named = left.slice(0, MAX_DISCARDED).map((path) => listedName(readable(path)));
+  const more = left.length - named.length;
+  return (
+    `It ran in a layer over the workspace, and the user discarded ${counted(left.length, "change")} of it: ` +
+    `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`
+  );
 }
 
 interface Command {
@@ -196,21 +250,22 @@ function shareGit(env: ToolEnv): PrivateGit {
   return git;
 }
 
-function hasJobs({ jobs }: ShellOptions): boolean {
+export function hasJobs({ jobs }: ShellOptions): boolean {
   return jobs?.list().some(({ end }) => end === undefined) ?? false;
 }
 
 /** The program in the sandbox, with the caches of package managers where it can write to them. */
-async function confine(
+export async function confine(
   env: ToolEnv,
   options: ShellOptions,
   sandbox: Sandbox,
   program: ProgramSpec,
   { view, proxy, held }: Pick<Command, "view" | "proxy"> & { held: HeldPlaces | undefined },
+  cover: (policy: SandboxPolicy) => SandboxPolicy = (policy) => policy,
 ): Promise<ProgramSpec> {
   if (held === undefined) return program;
   const places = await createPolicy(env, options, view, held.places);
-  const policy = proxy ? { ...places, proxy: proxy.path } : places;
+  const policy = cover(proxy ? { ...places, proxy: proxy.path } : places);
   const { temporary } = sandbox;
   const caches = temporary === undefined ? {} : moveCaches(program, policy, temporary);
   const added = { ...caches, ...asEnvironment(UNSIGNED) };
@@ -218,7 +273,7 @@ async function confine(
 }
 
 /** What tools may not change in the workspace, as far as it can be mounted for a command. */
-async function holdProtected(env: ToolEnv, view: GitView | undefined): Promise<HeldPlaces> {
+export async function holdProtected(env: ToolEnv, view: GitView | undefined): Promise<HeldPlaces> {
   const named = await findNamedFiles(env.workspace.root, env.environment);
   const places = [
     ...(await protectedPlaces(env)),

@@ -44,6 +44,16 @@ function matchAny(...patterns: readonly string[]): RegExp {
   return new RegExp(patterns.join("|"), "i");
 }
 
+/** Whether the output of a command says that there was no network. */
+export function isNetworkFailure(output: string): boolean {
+  return NETWORK_FAILED.test(output);
+}
+
+/** Whether it says that a place was read-only. */
+export function isWriteFailure(output: string): boolean {
+  return WRITE_FAILED.test(output);
+}
+
 /** What to set where a command failed in the sandbox and says that it could not write, read, connect or have a right. */
 export function hintAtSandbox(
   { exitCode, stdout, stderr }: Pick<ProgramEnd, "exitCode" | "stdout" | "stderr">,

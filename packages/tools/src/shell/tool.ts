@@ -7,6 +7,8 @@ import { sanitize } from "../text/sanitize.ts";
 import { counted } from "../text/text.ts";
 import { cutText } from "../text/truncate.ts";
 import { shellOn } from "./find-shell.ts";
+import type { RehearsedCommand } from "./rehearse.ts";
+import type { ShellArguments } from "./run.ts";
 import { workingFolder } from "./working-folder.ts";
 import { shellEntry } from "./entry.ts";
 
@@ -88,6 +90,7 @@ const background = {
 
 /** Runs a command. It and all that it started has ended when the answer is there. */
 export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool {
+  const rehearsed = new Map<string, RehearsedCommand>();
   return defineEntryTool(shellEntry, {
     label: "Shell",
     description:
@@ -105,9 +108,16 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     } as const,
     timeoutMs: SHELL_MAX_TIMEOUT_MS + SETTLE_MS,
     abortGraceMs: SETTLE_MS,
-    async execute(args, { signal, update: onUpdate }) {
-      const { runShell } = await import("./run.ts");
+    async execute(args, { id, signal, update: onUpdate }) {
+      const { keepRehearsed, runShell } = await import("./run.ts");
+      const tried = rehearsed.get(id);
+      rehearsed.delete(id);
+      if (tried) return keepRehearsed(env, options, args.command, tried);
       return runShell(env, options, args, signal, onUpdate);
+    },
+    async rehearse(args, context) {
+      const { rehearseShell } = await import("./rehearse.ts");
+      return rehearseShell(env, options, readArguments(args), context, rehearsed);
     },
     async access(args) {
       const { command, cwd, unsandboxed } = args;
@@ -130,6 +140,16 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
       };
     },
   });
+}
+
+function readArguments(args: Record<string, unknown>): ShellArguments {
+  const { command, cwd, timeoutMs, background } = args;
+  return {
+    command: typeof command === "string" ? command : "",
+    background,
+    ...(typeof cwd === "string" && { cwd }),
+    ...(typeof timeoutMs === "number" && { timeoutMs }),
+  };
 }
 
 function hasBash({ environment }: ToolEnv): boolean {

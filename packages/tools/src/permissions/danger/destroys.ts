@@ -1,3 +1,4 @@
+import { needsNetwork } from "./network.ts";
 import { hasOption, listOperands } from "./options.ts";
 
 /** Destroy data, or act as another user, whatever they are given. */
@@ -35,6 +36,11 @@ export function destroys(program: string, args: readonly string[]): boolean {
     default:
       return false;
   }
+}
+
+/** Whether all that a program destroys is files of the folder that it runs in. */
+export function destroysFilesAlone(program: string, args: readonly string[]): boolean {
+  return !DESTROYERS.test(program) && !needsNetwork(program, args);
 }
 
 function gitDestroys(args: readonly string[]): boolean {

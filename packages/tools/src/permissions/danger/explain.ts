@@ -3,7 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { type CommandPart, type CommandParts, commandParts } from "../command/parts.ts";
 import type { Word } from "../command/parse.ts";
 import { inspectCode, isInterpreter } from "./code.ts";
-import { destroys } from "./destroys.ts";
+import { destroys, destroysFilesAlone } from "./destroys.ts";
 import { findLoss, findRemoval, isMadeAgain, type LossContext } from "./loss.ts";
 import { needsNetwork } from "./network.ts";
 import { hasOption, listOperands } from "./options.ts";
@@ -19,6 +19,8 @@ export interface DangerContext extends Ground {
   /** The real path of the workspace. */
   root: string;
   since: number;
+  /** Whatever it does to files of the workspace can be undone. */
+  isUndoable?: boolean;
 }
 
 /**
@@ -81,7 +83,7 @@ async function explainPart(
   const { words } = part;
   const [first, ...rest] = words;
   const isScript = context.depth > 0;
-  if (!first) return isScript ? undefined : explainEmptied([part], context);
+  if (!first) return isScript || context.isUndoable ? undefined : explainEmptied([part], context);
   if (!first.literal)
     return isScript ? undefined : `It is unclear which command "${first.text}" is.`;
   const program = first.text.slice(first.text.lastIndexOf("/") + 1);
@@ -90,7 +92,8 @@ async function explainPart(
   if (program === "git" && args.some((arg) => arg.startsWith("alias."))) {
     return `${shown} gives a command another name.`;
   }
-  if (destroys(program, args) || (!isScript && discards(program, args, context))) {
+  const isLost = destroys(program, args) || (!isScript && discards(program, args, context));
+  if (isLost && !(context.isUndoable && destroysFilesAlone(program, args))) {
     return `${shown} cannot be undone.`;
   }
   if (changesSystem(program, args)) return `${shown} reaches beyond the workspace.`;
@@ -98,7 +101,7 @@ async function explainPart(
     return `${shown} needs the network.`;
   }
   return (
-    (isScript ? undefined : explainRemoval(program, rest, line, context)) ??
+    (isScript || context.isUndoable ? undefined : explainRemoval(program, rest, line, context)) ??
     (await explainCode(part, program, line, context)) ??
     (await explainScript(program, words, context))
   );
@@ -229,7 +232,7 @@ async function explainCode(
     if (isMeant && (path.startsWith("~") || (await isOutside(path, context))))
       return `"${path}" is outside of the workspace.`;
   }
-  if (use.removes) {
+  if (use.removes && !context.isUndoable) {
     const targets = use.paths.map((text): Word => ({
       text,
       literal: !text.includes("*"),
