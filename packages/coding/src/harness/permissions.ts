@@ -15,7 +15,7 @@ import type { Parts } from "./types.ts";
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
   {
-    options: { approvals, warn, explicit, ceilings, ownTools = [], nameOption },
+    options: { approvals, warn, explicit, ceilings, ownTools = [], nameOption, rehearse = false },
     settings,
     mode,
     denied,
@@ -49,6 +49,7 @@ export function permissionsFor(
         ...(extensions && {
           advice: (call: ToolInvocation) => extensions.advice(call),
         }),
+        rehearse: rehearse && settings.effects !== false,
         ...(approvals === "deny" && { headless: true }),
         ...(typeof approvals === "function" && {
           async ask(request: ApprovalRequest): Promise<ApprovalAnswer> {

@@ -63,6 +63,8 @@ export interface HarnessOptions {
   trusted?: TrustedRun;
   /** Whether what calls do to files is recorded, for a way back. Needs a session. Default: false. */
   fileHistory?: boolean;
+  /** Whether `approvals` can show what a command did in a layer: it runs there before it is asked about. Default: false. */
+  rehearse?: boolean;
   /** A file for all that is sent and received. */
   verbose?: string;
   /** Called with what a person should know and nothing else reports. */

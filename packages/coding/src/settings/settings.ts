@@ -29,6 +29,8 @@ export interface Settings {
   writable?: readonly string[];
   /** Further places that commands in the sandbox may not read; absolute once loaded. */
   hidden?: readonly string[];
+  /** False: commands are asked about before they run, not with what they did in a layer. */
+  effects?: boolean;
   maxTurns?: number;
   /** US dollars. */
   maxCost?: number;

@@ -399,6 +399,18 @@ export const SETTINGS: {
       allows: () => false,
     },
   },
+  effects: {
+    kind: YES_OR_NO,
+    about:
+      "Whether a command that would be asked about runs in a layer over the project first, and the question shows what it did.",
+    standard: true,
+    env: "GYRE_EFFECTS",
+    project: {
+      not: "true",
+      why: "Commands would run before you are asked.",
+      allows: (value) => !value,
+    },
+  },
   maxTurns: {
     kind: COUNT,
     about: "Ends a run after this many answers.",

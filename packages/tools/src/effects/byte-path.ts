@@ -17,7 +17,7 @@ export function fromText(text: string): BytePath {
   return fromBytes(Buffer.from(text, "utf8"));
 }
 
-/** The text that a path is in UTF-8; undefined where it is none. */
+/** The text that a path is in UTF-8; undefined where it is no text in it. */
 export function toText(path: BytePath): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(toBytes(path));
@@ -39,11 +39,11 @@ export function joinBytes(folder: BytePath, name: BytePath): BytePath {
 }
 
 /** The folder that a path is in. */
-export function parentOf(path: BytePath): BytePath {
+export function findParent(path: BytePath): BytePath {
   const at = path.lastIndexOf("/");
   return at < 0 ? "" : path.slice(0, at);
 }
 
-export function nameOf(path: BytePath): BytePath {
+export function getName(path: BytePath): BytePath {
   return path.slice(path.lastIndexOf("/") + 1);
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { type BytePath, joinBytes, parentOf } from "./byte-path.ts";
-import { type Effect, isSameRecord, recordOf, typeOf } from "./effect.ts";
+import { type BytePath, joinBytes, findParent } from "./byte-path.ts";
+import { type Effect, isSameRecord, takeRecord, findType } from "./effect.ts";
 import type { HeldFolders } from "./held-folders.ts";
 
 const ENTRIES_A_TURN = 200;
@@ -49,7 +49,7 @@ async function findConflict(
   const now = root.look(path);
   if (!before) {
     if (now) return "was made meanwhile";
-    const folder = parentOf(path);
+    const folder = findParent(path);
     // Each folder that is new is an effect itself.
     if (made.has(folder)) return undefined;
     const around = root.look(folder);
@@ -57,8 +57,8 @@ async function findConflict(
     return around.ctimeNs >= since ? "is in a folder whose names changed meanwhile" : undefined;
   }
   if (!now) return "was deleted meanwhile";
-  if (typeOf(now) !== before.type) return "is something else now";
-  if (now.ctimeNs >= since || !isSameRecord(recordOf(now), before.record)) {
+  if (findType(now) !== before.type) return "is something else now";
+  if (now.ctimeNs >= since || !isSameRecord(takeRecord(now), before.record)) {
     return "was changed meanwhile";
   }
   if (below === undefined) return undefined;

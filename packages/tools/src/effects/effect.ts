@@ -40,13 +40,13 @@ export const RIGHTS = 0o7777;
 /** What is kept of the rights: no program becomes another user by what a command made. */
 export const KEPT_RIGHTS = 0o777;
 
-export function typeOf(stats: BigIntStats): EntryType {
+export function findType(stats: BigIntStats): EntryType {
   if (stats.isFile()) return "file";
   if (stats.isDirectory()) return "folder";
   return stats.isSymbolicLink() ? "link" : "special";
 }
 
-export function recordOf(stats: BigIntStats): FileRecord {
+export function takeRecord(stats: BigIntStats): FileRecord {
   return {
     ino: String(stats.ino),
     size: String(stats.size),

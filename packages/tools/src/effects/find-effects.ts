@@ -1,7 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { type BytePath, fromBytes, joinBytes, nameOf, parentOf } from "./byte-path.ts";
-import { type Effect, recordOf, RIGHTS, typeOf } from "./effect.ts";
+import { type BytePath, fromBytes, joinBytes, getName, findParent } from "./byte-path.ts";
+import { type Effect, takeRecord, RIGHTS, findType } from "./effect.ts";
 import { HeldFolders } from "./held-folders.ts";
 import { haveSameBytes } from "./same-bytes.ts";
 
@@ -12,7 +12,7 @@ const ENTRIES_A_TURN = 200;
 type Merged = ReadonlyMap<BytePath, ReadonlyMap<BytePath, number>>;
 
 /**
- * What a command did to the files of `root`, told from what its layer holds: `listing` is from `listLayer`.
+ * What a command did to the files of `root`, by what its layer holds: `listing` is from `listLayer`.
  * Deletions are the names that are below and not in the merged folder, which needs no extended attributes.
  */
 export async function findEffects(root: string, upper: string, listing: Buffer): Promise<Effect[]> {
@@ -40,9 +40,9 @@ function parseListing(listing: Buffer): { folders: Merged; modes: ReadonlyMap<By
     const mode = Number.parseInt(octal, 8);
     modes.set(path, mode);
     if (path === "") continue;
-    const folder = parentOf(path);
+    const folder = findParent(path);
     const names = folders.get(folder) ?? new Map<BytePath, number>();
-    names.set(nameOf(path), mode);
+    names.set(getName(path), mode);
     folders.set(folder, names);
   }
   return { folders, modes };
@@ -97,7 +97,7 @@ class Search {
     // A whiteout for a name that is not below any more.
     if (!after || isWhiteout(after)) return;
     const before = this.#lower.look(path);
-    const type = typeOf(after);
+    const type = findType(after);
     const facts = {
       path,
       type,
@@ -108,7 +108,7 @@ class Search {
     };
     if (type === "special") this.#add({ kind: "special", ...facts });
     else if (!before) this.#add({ kind: "create", ...facts });
-    else if (typeOf(before) !== type) {
+    else if (findType(before) !== type) {
       const gone = before.isDirectory() ? { below: await this.#count(path) } : {};
       this.#add({ kind: "replace", ...facts, ...gone });
     } else if (type === "folder") this.#compareMode(path, before, mode);
@@ -120,7 +120,7 @@ class Search {
   async #deleted(path: BytePath): Promise<void> {
     const before = this.#lower.look(path);
     if (!before) return;
-    const type = typeOf(before);
+    const type = findType(before);
     const below = type === "folder" ? { below: await this.#count(path) } : {};
     this.#add({ kind: "delete", path, type, before: describe(before), ...below });
   }
@@ -137,7 +137,7 @@ class Search {
 
   #compareMode(path: BytePath, before: BigIntStats, mode: number): void {
     if ((Number(before.mode) & RIGHTS) === mode) return;
-    this.#add({ kind: "mode", path, type: typeOf(before), mode, before: describe(before) });
+    this.#add({ kind: "mode", path, type: findType(before), mode, before: describe(before) });
   }
 
   #differs(path: BytePath, before: BigIntStats, after: BigIntStats): boolean {
@@ -157,5 +157,5 @@ function isWhiteout(stats: BigIntStats): boolean {
 }
 
 function describe(stats: BigIntStats): NonNullable<Effect["before"]> {
-  return { type: typeOf(stats), record: recordOf(stats), links: Number(stats.nlink) };
+  return { type: findType(stats), record: takeRecord(stats), links: Number(stats.nlink) };
 }

@@ -8,7 +8,7 @@ import {
   readlinkSync,
 } from "node:fs";
 import { errnoOf } from "@gyre/ai";
-import { type BytePath, fromBytes, nameOf, parentOf, toBytes } from "./byte-path.ts";
+import { type BytePath, fromBytes, getName, findParent, toBytes } from "./byte-path.ts";
 
 /** Linux's `O_PATH`, which Node does not name: a hold that needs no right to read. */
 const O_PATH = 0x200000;
@@ -30,10 +30,10 @@ export class HeldFolders {
     this.#root = openSync(root, HOLD);
   }
 
-  /** A way to a place, by the folder that it is in. Throws `NoFolderError` where that is none. */
+  /** A way to a place, by the folder that it is in. Throws `NoFolderError` where that is no folder. */
   way(path: BytePath): Buffer {
-    const folder = path === "" ? this.#root : this.#hold(parentOf(path));
-    return toBytes(`/proc/self/fd/${folder}/${path === "" ? "." : nameOf(path)}`);
+    const folder = path === "" ? this.#root : this.#hold(findParent(path));
+    return toBytes(`/proc/self/fd/${folder}/${path === "" ? "." : getName(path)}`);
   }
 
   /** What is at a place, itself where it is a link; undefined where nothing is. */
@@ -74,8 +74,8 @@ export class HeldFolders {
     if (path === "") return this.#root;
     const known = this.#held.get(path);
     if (known !== undefined) return known;
-    const parent = this.#hold(parentOf(path));
-    const handle = openFolder(toBytes(`/proc/self/fd/${parent}/${nameOf(path)}`), path);
+    const parent = this.#hold(findParent(path));
+    const handle = openFolder(toBytes(`/proc/self/fd/${parent}/${getName(path)}`), path);
     // Those that were held first are the outermost, and quickly held again.
     for (const [oldest, old] of this.#held) {
       if (this.#held.size < MAX_HELD) break;

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { Workspace } from "../workspace/workspace.ts";
-import { type BytePath, nameOf, parentOf, toText } from "./byte-path.ts";
+import { type BytePath, getName, findParent, toText } from "./byte-path.ts";
 import { type Effect, KEPT_RIGHTS } from "./effect.ts";
 import type { FileUser } from "./open-files.ts";
 
@@ -49,7 +49,7 @@ export async function noteEffect(
 
 function runsLater(path: BytePath): boolean {
   const isLater = (name: string): boolean => LATER_FOLDERS.test(name);
-  return RUNS_LATER.has(nameOf(path).toLowerCase()) || path.toLowerCase().split("/").some(isLater);
+  return RUNS_LATER.has(getName(path).toLowerCase()) || path.toLowerCase().split("/").some(isLater);
 }
 
 async function isProtected(path: string, workspace: Pick<Workspace, "resolve">): Promise<boolean> {
@@ -60,7 +60,7 @@ async function isProtected(path: string, workspace: Pick<Workspace, "resolve">):
 
 function leadsOutside(path: BytePath, target: BytePath): boolean {
   if (target.startsWith("/")) return true;
-  const end = posix.join(parentOf(path), target);
+  const end = posix.join(findParent(path), target);
   return end === ".." || end.startsWith("../");
 }
 

@@ -14,16 +14,16 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { errnoOf } from "@gyre/ai";
 import { randomBytes } from "node:crypto";
-import { type BytePath, joinBytes, parentOf, readable, toBytes } from "./byte-path.ts";
+import { type BytePath, joinBytes, findParent, readable, toBytes } from "./byte-path.ts";
 import { type Conflict, findConflicts } from "./conflicts.ts";
 import {
   type Effect,
   type FileRecord,
   isSameRecord,
   KEPT_RIGHTS,
-  recordOf,
+  takeRecord,
   RIGHTS,
-  typeOf,
+  findType,
 } from "./effect.ts";
 import { HeldFolders } from "./held-folders.ts";
 import {
@@ -128,7 +128,7 @@ function planSteps(effects: readonly Effect[]): Step[] {
   ] of effects.entries()) {
     const backup = String(index);
     const rights = mode & KEPT_RIGHTS;
-    const temporary = joinBytes(parentOf(path), `.gyre-${randomBytes(8).toString("hex")}`);
+    const temporary = joinBytes(findParent(path), `.gyre-${randomBytes(8).toString("hex")}`);
     const made = {
       path,
       temporary,
@@ -160,7 +160,7 @@ function planSteps(effects: readonly Effect[]): Step[] {
 function checkUnchanged(held: HeldFolders, step: Step, record: FileRecord | undefined): void {
   if (step.do !== "remove" && step.do !== "modify") return;
   const now = held.look(step.path);
-  if (now && record && isSameRecord(recordOf(now), record)) return;
+  if (now && record && isSameRecord(takeRecord(now), record)) return;
   const conflict = { id: 0, path: step.path, why: "was changed meanwhile" };
   throw new ConflictError("Nothing was kept", [conflict]);
 }
@@ -210,7 +210,7 @@ function recordMade(held: HeldFolders, steps: readonly Step[]): Map<BytePath, Fi
   for (const { do: kind, path } of steps) {
     if (kind === "remove") continue;
     const stats = held.look(path);
-    if (stats) made.set(path, recordOf(stats));
+    if (stats) made.set(path, takeRecord(stats));
   }
   return made;
 }
@@ -262,7 +262,9 @@ function checkKept(
     } else if (!now) conflicts.push({ id: 0, path, why: "was deleted since" });
     // The times of a folder are those of the names in it.
     else if (
-      typeOf(now) === "folder" ? String(now.ino) !== then.ino : !isSameRecord(recordOf(now), then)
+      findType(now) === "folder"
+        ? String(now.ino) !== then.ino
+        : !isSameRecord(takeRecord(now), then)
     ) {
       conflicts.push({ id: 0, path, why: "was changed since" });
     }

@@ -541,6 +541,9 @@ class Guard {
     // What it prints is read by the model.
     const unasked = evaluateUnasked(subject, this.#rules, this.#mode());
     if (unasked.effect !== "allow") return undefined;
+    if (this.#rules.forbidsFiles && this.#mode() !== "auto") {
+      return { type: "impossible", why: "Rules forbid to read some files, and it may show them." };
+    }
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const { explainService } = await import("./services.ts");
     const why =

@@ -222,6 +222,15 @@ describe("a command that would be asked about", { tags: ["bubblewrap"] }, () => 
     expect(asked[0]?.reason).toContain(why);
   });
 
+  it("is asked about before where a rule forbids to read a file, which it might show", async () => {
+    const { asked } = await run(["name=tea.txt; sort $name > sorted"], {
+      rules: { deny: ["read(tea.txt)"] },
+      answer: () => ({ allow: false }),
+    });
+    expect(asked[0]?.effects).toBeUndefined();
+    expect(asked[0]?.reason).toContain("Rules forbid to read some files");
+  });
+
   it("is asked about before by a rule that says so", async () => {
     const { asked } = await run(["echo x > x"], {
       rules: { ask: ["shell(echo *)"] },

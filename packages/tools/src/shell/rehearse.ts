@@ -1,6 +1,5 @@
 import { basename, dirname, join, relative } from "node:path";
-import { existsSync, statSync } from "node:fs";
-import { statfs } from "node:fs/promises";
+import { existsSync, statfsSync, statSync } from "node:fs";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import type { Rehearsal } from "../contract/rehearsal.ts";
@@ -164,14 +163,21 @@ async function runIn(
 /** Fires when there is hardly any room left on the disk of a layer. */
 function watchSpace({ clock }: ToolEnv, folder: string): { signal: AbortSignal; end(): void } {
   const full = new AbortController();
+  let isOver = false;
   let cancel = (): void => {};
-  const look = async (): Promise<void> => {
-    const { bavail, bsize } = await statfs(folder);
+  const look = (): void => {
+    const { bavail, bsize } = statfsSync(folder);
     if (bavail * bsize < MIN_FREE_BYTES) full.abort();
-    else cancel = clock.after(SPACE_CHECK_MS, () => void look());
+    else if (!isOver) cancel = clock.after(SPACE_CHECK_MS, look);
   };
-  cancel = clock.after(SPACE_CHECK_MS, () => void look());
-  return { signal: full.signal, end: () => cancel() };
+  look();
+  return {
+    signal: full.signal,
+    end() {
+      isOver = true;
+      cancel();
+    },
+  };
 }
 
 /** Why a command has to run without a layer: it failed there by what a layer does not give. */

@@ -128,9 +128,9 @@ export async function runShell(
 /** The shell with its command line, and the time that it may take. */
 export async function shellProgram(
   env: ToolEnv,
-  { command, cwd, timeoutMs = SHELL_TIMEOUT_MS }: ShellArguments,
+  { command, cwd, timeoutMs: wanted = SHELL_TIMEOUT_MS }: ShellArguments,
 ): Promise<{ plain: ProgramSpec; timeoutMs: number }> {
-  within("timeoutMs", timeoutMs, { least: 1, most: SHELL_MAX_TIMEOUT_MS });
+  const timeoutMs = within("timeoutMs", wanted, { least: 1, most: SHELL_MAX_TIMEOUT_MS });
   const plain = {
     argv: [shellOn(env.environment["PATH"] ?? ""), "-c", command],
     cwd: await workingFolder(env, cwd),

@@ -1,4 +1,6 @@
-import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import type { ApprovalAnswer, ApprovalRequest, EffectsReport } from "@gyre/tools";
+import { canKeep, effectText, summarizeEffects } from "../../text/effects-text.ts";
+import { diffTexts } from "../tui/transcript/diff-view.ts";
 import { counted } from "../../text/tool-text.ts";
 import { QUIET_MS } from "../tui/panels/permission.ts";
 import {
@@ -55,18 +57,23 @@ async function asked(
   const preview = createPreview(request, textNow);
   const all = previewLines(preview, MAX_PREVIEW_ROWS);
   const short = shortened(previewLines(preview, MAX_CHANGED_LINES));
-  terminal.line(`It asks for permission: ${safeLine(tool)}.`);
+  const { effects } = request;
+  if (effects) terminal.line(`It ran ${safeLine(tool)}, and asks whether to keep what it did.`);
+  else terminal.line(`It asks for permission: ${safeLine(tool)}.`);
   if (access && !isShownByPreview(request, preview)) terminal.line(safeLine(access.summary));
   for (const line of short) terminal.line(line);
   if (access?.unsandboxed) terminal.line("Careful: it runs outside of the sandbox.");
   if (access?.destructive) terminal.line("Careful: it cannot be undone.");
-  terminal.line(safeLine(reasonText(request)));
+  terminal.line(safeLine(effects ? summarizeEffects(effects) : reasonText(request)));
   if (preview.type === "diff" && preview.problem !== undefined) {
     terminal.line(safeLine(preview.problem));
   }
   const isShort = short.join("\n") !== all.join("\n");
   const always = rule === undefined ? "" : `always (${safeLine(rule)}), `;
-  const hint = `Answer yes, ${always}no, or no: and what to do instead.${isShort ? " Answer all to hear all of it." : ""}`;
+  const more = isShort ? " Answer all to hear all of it." : "";
+  const hint = effects
+    ? `Answer keep, ${always}pick and numbers, discard, discard: and what to do instead, or directly to discard it and run it without a layer.${more}`
+    : `Answer yes, ${always}no, or no: and what to do instead.${more}`;
   terminal.line(hint);
   for (let isAsked = now(); ; isAsked = now()) {
     const typed = await read("Answer: ", signal);
@@ -80,18 +87,31 @@ async function asked(
   }
 }
 
+const KEPT_WORDS: ReadonlyMap<string, string> = new Map([
+  ["keep", "yes"],
+  ["discard", "no"],
+]);
+
 function parseAnswer(
   typed: string,
-  { fingerprint }: ApprovalRequest,
+  { fingerprint, effects }: ApprovalRequest,
   rule: string | undefined,
 ): ApprovalAnswer | undefined {
+  const picked = effects && parsePick(typed, effects);
+  if (picked) return { allow: true, fingerprint, keep: picked };
+  const keepable = effects?.effects.filter(canKeep).map(({ id }) => id);
+  const keep = keepable?.length === effects?.effects.length ? undefined : keepable;
   const [, word = "", reason = ""] = /^\s*(\w+)\s*(?:[:,]\s*([^]*))?$/.exec(typed) ?? [];
   const instead = reason.trim();
   const isBare = instead === "";
-  switch (word.toLowerCase()) {
+  // Of what ran already, yes is to keep it.
+  const meant = effects ? KEPT_WORDS.get(word.toLowerCase()) : undefined;
+  switch (meant ?? word.toLowerCase()) {
     case "y":
     case "yes":
-      return isBare ? { allow: true, fingerprint } : undefined;
+      return isBare ? { allow: true, fingerprint, ...(keep && { keep }) } : undefined;
+    case "directly":
+      return isBare && effects ? { allow: true, fingerprint, direct: true } : undefined;
     case "a":
     case "always":
       return isBare && rule !== undefined ? { allow: "always", rule } : undefined;
@@ -103,10 +123,19 @@ function parseAnswer(
   }
 }
 
+/** "pick 1 3": the numbers of the list that is read out. */
+function parsePick(typed: string, { effects }: EffectsReport): number[] | undefined {
+  const [, list] = /^\s*pick((?:[\s,]+\d+)+)\s*$/i.exec(typed) ?? [];
+  const numbers = list?.match(/\d+/g)?.map(Number);
+  const picked = numbers?.map((number) => effects[number - 1]);
+  if (!picked?.every((effect) => effect !== undefined && canKeep(effect))) return undefined;
+  return picked.flatMap((effect) => effect?.id ?? []);
+}
+
 /** A plain command is all that its summary says. */
 function isShownByPreview({ access, args }: ApprovalRequest, { type }: Preview): boolean {
   const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
-  return type === "command" && !isElsewhere;
+  return (type === "command" || type === "effects") && !isElsewhere;
 }
 
 /** What a call would do; of files, at most so many lines that change. */
@@ -114,6 +143,8 @@ function previewLines(preview: Preview, most: number): string[] {
   switch (preview.type) {
     case "command":
       return `It would run: ${safeText(preview.text)}`.split("\n");
+    case "effects":
+      return effectLines(preview.command, preview.report, most);
     case "diff":
       return changeLines(preview.files, safeLine, "It would change", most);
     case "patch":
@@ -125,6 +156,23 @@ function previewLines(preview: Preview, most: number): string[] {
     default:
       return preview satisfies never;
   }
+}
+
+/** Each effect with its number, what stands in the way of keeping it, and its change. */
+function effectLines(command: string, { effects }: EffectsReport, most: number): string[] {
+  const lines = effects.flatMap((effect, index) => {
+    const { conflict, notes, path, texts, kind } = effect;
+    const warnings = [
+      ...(conflict === undefined ? [] : [`Conflict: ${path} ${conflict}.`]),
+      ...notes,
+    ];
+    const files = [{ path, lines: texts ? diffTexts(texts.before, texts.after) : [] }];
+    return [
+      [`${index + 1}: ${effectText(effect).slice(2)}.`, ...warnings].join(" "),
+      ...(texts && kind !== "delete" ? changeLines(files, safeLine, "It changed", most) : []),
+    ];
+  });
+  return [...`It ran: ${safeText(command)}`.split("\n"), ...lines];
 }
 
 /** Without the middle: the end is what a long beginning may draw the mind from. */

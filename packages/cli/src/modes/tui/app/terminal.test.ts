@@ -259,10 +259,13 @@ it("asks before it runs a command", async () => {
 });
 
 it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async () => {
-  const { run } = await open([
-    { say: [{ call: "shell", arguments: { command: "touch made.txt" } }] },
-    { say: "I leave it." },
-  ]);
+  const { run } = await open(
+    [
+      { say: [{ call: "shell", arguments: { command: "touch made.txt" } }] },
+      { say: "I leave it." },
+    ],
+    { env: { GYRE_EFFECTS: "false" } },
+  );
   ask(run, "Make a file.");
   await run.until("Allow shell?");
   expect(shown(run)).toMatchInlineSnapshot(`

@@ -1,9 +1,10 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { present } from "@gyre/agent";
-import { type ApprovalRequest, sanitize } from "@gyre/tools";
+import { type ApprovalRequest, type EffectsReport, sanitize } from "@gyre/tools";
 import { findPresentation } from "@gyre/tools/catalog";
 import { measureWidth, splitClusters, takeClusters } from "../../../text/width.ts";
+import { effectRows } from "./effects-preview.ts";
 import { diffTexts, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
 import { type Row, row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -25,17 +26,20 @@ export type Preview =
   /** `problem`: why the call is certain to fail. */
   | { type: "diff"; files: readonly DiffFile[]; problem?: string }
   | { type: "patch"; text: string }
+  /** What a command did already, in a layer. */
+  | { type: "effects"; command: string; report: EffectsReport }
   /** The arguments of a tool that does not describe what it does. */
   | { type: "arguments"; text: string }
   | { type: "none" };
 
 /** The preview of a call that waits for permission. Its texts are not sanitized yet. */
 export function createPreview(
-  { tool, args, access }: ApprovalRequest,
+  { tool, args, access, effects }: ApprovalRequest,
   readText: ReadText,
 ): Preview {
   const presentation = findPresentation(tool);
   const [target] = access?.targets ?? [];
+  if (effects) return { type: "effects", command: target ?? "", report: effects };
   if (presentation?.kind === "execute" && access?.kind === "run" && target !== undefined) {
     return { type: "command", text: target };
   }
@@ -61,6 +65,11 @@ export function previewRows(preview: Preview, theme: Theme, columns: number): Ro
   switch (preview.type) {
     case "command":
       return cutMiddle(commandRows(preview.text, theme, columns), theme, MAX_PREVIEW_ROWS);
+    case "effects": {
+      const rows = effectRows(preview.report, theme, columns, safeLine);
+      const command = commandRows(preview.command, theme, columns);
+      return cutMiddle([...command, ...rows], theme, MAX_PREVIEW_ROWS);
+    }
     case "diff": {
       const parts = preview.files.map(({ path, lines }) => ({ path, ...keepEnds(lines) }));
       const files = parts.map(({ path, ends }) => ({ path, lines: ends }));

@@ -1,4 +1,5 @@
-import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import type { ApprovalAnswer, ApprovalRequest, EffectsReport } from "@gyre/tools";
+import { canKeep, summarizeEffects } from "../../../text/effects-text.ts";
 import { measureWidth } from "../../../text/width.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
@@ -13,6 +14,7 @@ import {
   createTextReader,
   cutMiddle,
 } from "./permission-preview.ts";
+import { pickRows } from "./effects-preview.ts";
 import { QuietTime } from "./quiet-time.ts";
 import { fitRow, type Row, row, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
@@ -53,8 +55,10 @@ interface PermissionChoice {
   short: string;
   /** Follows the label; the middle of a long rule is left out. */
   rule?: string;
-  /** Absent: a line is opened for the reason. */
+  /** Absent: a line is opened for the reason, or a list. */
   answer?: ApprovalAnswer;
+  /** A list is opened, of what is to be kept. */
+  picks?: true;
 }
 
 /**
@@ -70,6 +74,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   readonly #choices: readonly PermissionChoice[];
   #marked = 0;
   #line: LineInput | undefined;
+  /** Which effects are to be kept, while they are chosen from. */
+  #picking: { marked: number; picked: Set<number> } | undefined;
   /** The first visible row of the whole preview; absent: the middle is left out. */
   #top: number | undefined;
   #page = 1;
@@ -87,6 +93,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   rows(columns: number, rows: number): PanelView {
     if (rows < 1 || columns < 1) return { rows: [] };
     this.#quiet.begin();
+    if (this.#picking) return { rows: this.#pickRows(columns, rows, this.#picking) };
     const foot = this.#line
       ? this.#lineRows(columns, rows)
       : { rows: this.#choiceRows(columns, rows) };
@@ -103,6 +110,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const isEscape = event.type === "key" && event.name === "escape";
     if (!isEscape && this.#quiet.isTooEarly()) return { type: "none" };
     if (this.#line) return this.#takeReason(event, this.#line);
+    if (this.#picking) return this.#takePick(event, this.#picking);
     if (event.type === "key") return this.#key(event);
     return event.type === "text" ? this.#chooseByKey(event.text) : { type: "none" };
   }
@@ -159,8 +167,63 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     if (!choice) return { type: "none" };
     if (choice.answer) return { type: "done", value: choice.answer };
     this.#marked = index;
-    this.#line = new LineInput();
+    if (choice.picks) this.#picking = { marked: 0, picked: new Set(this.#keepable()) };
+    else this.#line = new LineInput();
     return { type: "redraw" };
+  }
+
+  #keepable(): number[] {
+    return (this.#request.effects?.effects ?? []).filter(canKeep).map(({ id }) => id);
+  }
+
+  #takePick(
+    event: TerminalEvent,
+    picking: { marked: number; picked: Set<number> },
+  ): PanelAnswer<ApprovalAnswer> {
+    const effects = this.#request.effects?.effects ?? [];
+    const last = effects.length - 1;
+    const isSpace = event.type === "text" && event.text === " ";
+    const key = isSpace ? "space" : event.type === "key" ? event.name : "";
+    const effect = effects[picking.marked];
+    const { picked } = picking;
+    switch (key) {
+      case "escape":
+        this.#picking = undefined;
+        return { type: "redraw" };
+      case "enter": {
+        const { fingerprint } = this.#request;
+        return { type: "done", value: { allow: true, fingerprint, keep: [...picked] } };
+      }
+      case "up":
+        picking.marked = picking.marked === 0 ? last : picking.marked - 1;
+        return { type: "redraw" };
+      case "down":
+        picking.marked = picking.marked === last ? 0 : picking.marked + 1;
+        return { type: "redraw" };
+      case "space":
+        if (!effect || !canKeep(effect)) return { type: "none" };
+        if (!picked.delete(effect.id)) picked.add(effect.id);
+        return { type: "redraw" };
+      default:
+        return { type: "none" };
+    }
+  }
+
+  #pickRows(
+    columns: number,
+    rows: number,
+    { marked, picked }: { marked: number; picked: ReadonlySet<number> },
+  ): Row[] {
+    const effects = this.#request.effects?.effects ?? [];
+    const { dim, strong } = this.#theme;
+    const title = row(`Keep which? ${picked.size} of ${effects.length}`, strong);
+    const hint = row("↑↓ and Space · Enter keeps these and discards the rest · Esc goes back", dim);
+    const all = [
+      title,
+      ...pickRows(effects, picked, marked, Math.max(1, rows - 2), this.#theme),
+      hint,
+    ];
+    return all.slice(0, rows).map((each) => fitRow(each, columns));
   }
 
   /** The question, warnings, the summary and the reason. Leaves rows for the preview. */
@@ -175,7 +238,9 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
       ...(access?.destructive ? ["! It cannot be undone."] : []),
     ].flatMap((text) => wrapText(text, columns, warning));
     const about = this.#isSummaryInBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
-    const why = wrapText(safeLine(reasonText(this.#request)), columns, dim);
+    const { effects } = this.#request;
+    const reason = effects ? summarizeEffects(effects) : reasonText(this.#request);
+    const why = wrapText(safeLine(reason), columns, dim);
     const all = [
       title,
       ...warnings,
@@ -191,7 +256,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 
   /** The question with the file that would change; the middle of a long path is left out. */
   #title(columns: number): string {
-    const { args, tool } = this.#request;
+    const { args, effects, tool } = this.#request;
+    if (effects) return "Keep what it did?";
     const asked = safeLine(`Allow ${tool}`);
     const path = args["path"];
     if (this.#preview.type !== "diff" || typeof path !== "string") return `${asked}?`;
@@ -203,7 +269,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   #isSummaryInBody(): boolean {
     const { access, args } = this.#request;
     const isElsewhere = args["cwd"] !== undefined || access?.unsandboxed === true;
-    return this.#preview.type === "command" && !isElsewhere;
+    return ["command", "effects"].includes(this.#preview.type) && !isElsewhere;
   }
 
   #body(columns: number, room: number): Row[] {
@@ -293,10 +359,41 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   }
 }
 
-function listChoices(
-  { fingerprint }: ApprovalRequest,
+/** Of a command that ran already. */
+function listEffectChoices(
+  fingerprint: string,
+  { effects }: EffectsReport,
   rule: string | undefined,
 ): PermissionChoice[] {
+  const kept = effects.filter(canKeep);
+  const isWhole = kept.length === effects.length;
+  const keep = kept.map(({ id }) => id);
+  const once = { allow: true, fingerprint, ...(!isWhole && { keep }) } as const;
+  const label = isWhole ? "keep it" : `keep the other ${kept.length}`;
+  const choices: PermissionChoice[] = [];
+  if (kept.length > 0) choices.push({ key: "y", label, short: "keep", answer: once });
+  if (rule !== undefined && isWhole) {
+    const answer = { allow: "always", rule } as const;
+    const always = "keep it, and run it directly from now on";
+    choices.push({ key: "a", label: always, short: "always", rule: safeLine(rule), answer });
+  }
+  if (effects.length > 1 && kept.length > 0) {
+    choices.push({ key: "p", label: "pick what to keep", short: "pick", picks: true });
+  }
+  const direct = { allow: true, fingerprint, direct: true } as const;
+  return [
+    ...choices,
+    { key: "n", label: "discard it", short: "discard", answer: { allow: false } },
+    { key: "r", label: "discard it, and run it directly", short: "run directly", answer: direct },
+    { key: "t", label: "discard it, and type what to do instead", short: "type it" },
+  ];
+}
+
+function listChoices(
+  { fingerprint, effects }: ApprovalRequest,
+  rule: string | undefined,
+): PermissionChoice[] {
+  if (effects) return listEffectChoices(fingerprint, effects, rule);
   const label = "yes, and from now on";
   const always = (given: string): PermissionChoice => {
     const answer = { allow: "always", rule: given } as const;

@@ -237,6 +237,7 @@ export class AgentOpener {
       approvals: (request) => controller.approve(request),
       ...(reviewPlan && { reviewPlan }),
       fileHistory: true,
+      rehearse: true,
       onForeignCode: io.onForeignCode,
       reservedCommands: builtinCommands.map(({ name }) => name),
       ...(this.#models && { models: this.#models }),

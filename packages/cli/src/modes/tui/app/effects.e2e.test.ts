@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { TerminalRun } from "../../../testing/terminal-program.ts";
+import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
+
+const { open } = terminalWorld();
+
+function shell(command: string): { say: { call: string; arguments: { command: string } }[] } {
+  return { say: [{ call: "shell", arguments: { command } }] };
+}
+
+function readScreen(run: Pick<TerminalRun, "screen">): string {
+  return run.screen().join("\n");
+}
+
+function listFiles(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder, { recursive: true }).map(String) : [];
+}
+
+describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
+  it("has run in a layer: the question shows what it did, and an answer keeps it", async () => {
+    const { run, service } = await open(
+      [shell("echo black >> tea.txt; echo new > cup; rm old"), { say: "Done." }],
+      { files: { "tea.txt": "green\n", old: "old\n" }, rows: 30 },
+    );
+    const folder = join(run.home, "shop");
+    ask(run, "Change it.");
+    await run.until("Keep what it did?");
+    const screen = readScreen(run).replace(/\(\d+\.\d s/, "(0.1 s");
+    expect(screen).toContain("Ran in a layer (0.1 s, exit 0): 1 new, 1 changed, 1 deleted.");
+    for (const line of [
+      "- old: deleted",
+      "+ cup: new",
+      "~ tea.txt: changed",
+      "+ black",
+      "y keep it",
+    ]) {
+      expect(screen).toContain(line);
+    }
+    expect(readdirSync(folder).toSorted()).toEqual(["old", "tea.txt"]);
+    await decide(run, "y", "Done.");
+    expect(readdirSync(folder).toSorted()).toEqual(["cup", "tea.txt"]);
+    expect(readFileSync(join(folder, "tea.txt"), "utf8")).toBe("green\nblack\n");
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it("leaves nothing when it is discarded", async () => {
+    const { run } = await open([shell("rm tea.txt; echo x > x"), { say: "I leave it." }], {
+      files: { "tea.txt": "green\n" },
+    });
+    ask(run, "Change it.");
+    await run.until("Keep what it did?");
+    await decide(run, "n", "I leave it.");
+    expect(readdirSync(join(run.home, "shop"))).toEqual(["tea.txt"]);
+  });
+
+  it("is kept in part: each effect has a box", async () => {
+    const { run } = await open([shell("echo 1 > one; echo 2 > two"), { say: "Done." }]);
+    ask(run, "Make two.");
+    await run.until("Keep what it did?");
+    await decide(run, "p", "Keep which? 2 of 2");
+    run.type(" ");
+    await run.until("Keep which? 1 of 2");
+    run.press("enter");
+    await run.until("Done.");
+    expect(readdirSync(join(run.home, "shop"))).toEqual(["two"]);
+  });
+
+  it("shows a conflict with the user's edit first, and keeps the rest alone", async () => {
+    // It ends when the user has changed the same file.
+    const wait = ": > begun; until grep -q oolong tea.txt; do sleep 0.05; done";
+    const { run } = await open([shell(`${wait}; echo black > tea.txt`), { say: "Done." }], {
+      files: { "tea.txt": "green\n" },
+      rows: 30,
+    });
+    const folder = join(run.home, "shop");
+    const layers = join(run.home, "state/gyre/tools/layers");
+    ask(run, "Change it.");
+    await expect.poll(() => listFiles(layers)).toContainEqual(expect.stringMatching(/up\/begun$/));
+    writeFileSync(join(folder, "tea.txt"), "oolong\n");
+    await run.until("Keep what it did?");
+    expect(readScreen(run)).toContain("! Conflict: tea.txt was changed meanwhile.");
+    expect(readScreen(run)).not.toContain("y keep it");
+    expect(readScreen(run)).toContain("y keep the other 1");
+    await decide(run, "y", "Done.");
+    expect(readFileSync(join(folder, "tea.txt"), "utf8")).toBe("oolong\n");
+    expect(existsSync(join(folder, "begun"))).toBe(true);
+  });
+
+  it("asks nothing where it changed nothing", async () => {
+    const { run } = await open([shell("wc -l tea.txt | tee /dev/null; true"), { say: "Done." }], {
+      files: { "tea.txt": "green\n" },
+    });
+    ask(run, "Count.");
+    await run.until("Done.");
+    expect(readScreen(run)).not.toContain("Keep what it did?");
+  });
+
+  it("is asked about before it runs, and says why, where its effects are not files alone", async () => {
+    const { run } = await open([shell("curl example.com"), { say: "I leave it." }]);
+    ask(run, "Fetch it.");
+    await run.until("Allow shell?");
+    expect(readScreen(run)).toContain("needs the network.");
+    await decide(run, "n", "I leave it.");
+  });
+});
