@@ -167,7 +167,7 @@ describe("a command that would be asked about", { tags: ["bubblewrap"] }, () => 
   it.each([
     ["runs later", "echo '{}' > package.json"],
     ["instructs agents", "echo hi > AGENTS.md"],
-    ["is a link to outside", "at=/etc; ln -s $at/passwd p"],
+    ["is a link to outside", "echo L2V0Yw== | base64 -d | xargs -I{} ln -s {} p"],
     ["is more than is kept unseen", "for i in $(seq 501); do : > f$i; done"],
     ["was made by git", "git init -q . && git add ."],
   ])("is asked about in mode auto-edit where what it made %s", async (_, command) => {
@@ -204,7 +204,7 @@ describe("a command that would be asked about", { tags: ["bubblewrap"] }, () => 
       mode: "auto",
       answer: () => ({ allow: false }),
     });
-    expect(asked.map(({ reason }) => reason)).toEqual(['"rm" cannot be undone.']);
+    expect(asked.map(({ reason }) => reason)).toEqual(['"rm *" cannot be undone.']);
     expect(asked[0]?.effects?.effects).toMatchObject([{ kind: "delete", path: "tea.txt" }]);
     expect(readdirSync(root)).toEqual(["tea.txt"]);
   });
