@@ -249,6 +249,8 @@ async function withMortal(
   const runs = new Runs(real);
   await act(runs, die, worker);
   await real.unregister(worker.id);
+  // An engine calls it no more.
+  void worker.stop({ drainMs: 0 });
 }
 
 describe("a worker that dies", () => {
