@@ -101,9 +101,10 @@ describe("an engine", () => {
     const others = await openRuns(url);
     for (let nth = 0; nth < 120; nth++)
       await others.start("Go.", { agent: "office", pool: "gpu", id: `gpu-${nth}` });
-    await others.start("Go.", { agent: "office", id: "r" });
+    await others.start("Go.", { agent: "office", pool: "large", id: "r" });
     const runs = await openRuns(url, { engine });
-    const worker = new Worker(runs, { agents: [scriptedAgent(["Done."])] });
+    const options = { agents: [scriptedAgent(["Done."])], pools: ["large"] };
+    const worker = new Worker(runs, options);
     await worker.start();
     await vi.waitFor(
       () => expect(engine.wakes).toContainEqual(expect.objectContaining({ session: "r" })),
