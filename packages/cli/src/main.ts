@@ -143,7 +143,8 @@ async function parseCommand(
     return { ...(isAsked && { command: "run" }), rest: [] };
   }
   if (isTypedCommand(first)) return { command: first, rest };
-  if (/\s/.test(first)) return { command: "run", rest: positionals };
+  if (/\s/.test(first) || positionals.some((word) => /^@./.test(word)))
+    return { command: "run", rest: positionals };
   const hint =
     (await meant(first, commandNames())) || ` The commands are ${commandNames().join(", ")}.`;
   const instead = isInteractive(values, io)
@@ -181,6 +182,13 @@ async function readArguments(given: string[]): Promise<{ positionals: string[]; 
   }
 }
 
+/** Options whose value may be left out, by how they are written. */
+const BARE: ReadonlyMap<string, string> = new Map([
+  ["--verbose", "--verbose"],
+  ["--resume", "--resume"],
+  ["-r", "--resume"],
+]);
+
 /**
  * Joins values to their options where `parseArgs` cannot know them: none after `--verbose`, and
  * `-git` after `--tools`.
@@ -194,8 +202,8 @@ function joinValues(args: readonly string[]): string[] {
     if (word === "--tools" && next !== undefined && /^-[a-z]{2}/.test(next)) {
       joined.push(`${word}=${next}`);
       at++;
-    } else if (word === "--verbose" && (next === undefined || /^-./.test(next))) {
-      joined.push(`${word}=${OPTIONS.verbose.bare}`);
+    } else if (BARE.has(word) && (next === undefined || /^-./.test(next))) {
+      joined.push(`${BARE.get(word)}=`);
     } else joined.push(word);
   }
   return joined;

@@ -23,7 +23,10 @@ const VERB_COLUMN = 18;
 /** The options of a run, as they belong together. */
 export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[] }[] = [
   { title: "Prompt and answer", options: ["print", "output", "schema", "quiet", "screen-reader"] },
-  { title: "Model", options: ["model", "thinking"] },
+  {
+    title: "Model",
+    options: ["model", "thinking", "api-key", "system-prompt", "append-system-prompt"],
+  },
   {
     title: "What it may do",
     options: ["tools", "mode", "allow", "deny", "sandbox", "network"],
@@ -105,7 +108,7 @@ function programHelp(): string {
        gyre -p "PROMPT" [options]     one answer
        gyre COMMAND [options]`,
     paragraph(
-      "A prompt of several words needs no -p; one word that is no command does. Piped input becomes part of the prompt.",
+      "A prompt of several words needs no -p; one word that is no command does. Piped input becomes part of the prompt, and so does a file that is named as @FILE.",
     ),
     section("Commands", commands),
     ...groups,

@@ -57,7 +57,22 @@ export const OPTIONS = {
     short: "m",
     value: "NAME",
     complete: "model",
-    about: 'a name ("sonnet"), or service/id',
+    about: 'a name ("sonnet"), or service/id; "sonnet:high" with a level of thinking',
+  },
+  "api-key": {
+    type: "string",
+    value: "KEY",
+    about: "the key of the model's service, for this run; others see it in the list of processes",
+  },
+  "system-prompt": {
+    type: "string",
+    value: "TEXT",
+    about: "in place of what the system prompt begins with",
+  },
+  "append-system-prompt": {
+    type: "string",
+    value: "TEXT",
+    about: "added to the system prompt",
   },
   thinking: { type: "string", value: "LEVEL", complete: "thinking", about: "how much it thinks" },
   tools: {
@@ -88,9 +103,10 @@ export const OPTIONS = {
   resume: {
     type: "string",
     short: "r",
-    value: "ID",
+    value: "[ID]",
+    bare: "",
     complete: "session",
-    about: "go on with a session",
+    about: "go on with a session; without an ID: choose one",
   },
   fork: { type: "boolean", about: "go on in a copy of that session" },
   history: {
@@ -267,6 +283,8 @@ export const PORT_OPTIONS = [
 const SETUP = [
   "model",
   "thinking",
+  "system-prompt",
+  "append-system-prompt",
   "tools",
   "mode",
   "allow",
@@ -286,7 +304,7 @@ const SETUP = [
 export const COMMANDS = {
   run: {
     about: "answer a prompt; the command that is meant where none is named",
-    takes: '["PROMPT"]',
+    takes: '["PROMPT"] [@FILE ...]',
     options: [
       "print",
       "output",
@@ -299,6 +317,7 @@ export const COMMANDS = {
       "screen-reader",
       "timeout",
       "database",
+      "api-key",
       ...SETUP,
     ],
     abouts: {

@@ -22,6 +22,8 @@ export interface Setup extends Omit<LoadedSetup, "layers"> {
   layers?: LoadedSetup["layers"];
   /** The folder to work in, absolute. */
   cwd: string;
+  /** The key of the model's service, in place of the one that is stored. */
+  apiKey?: string;
   /** The file for all that is sent and received, absolute, or `STDERR_LOG`. */
   verbose?: string;
   warn: (text: string) => void;
@@ -50,11 +52,17 @@ export async function readSetup(
   }
   const place = { env: io.env, cwd, start: io.cwd, home: homedir() };
   const loaded = await loadSetup({ ...(await readFlags(values, place)), quietAboutTrust, warn });
-  const { verbose } = values;
+  const { verbose, "api-key": apiKey } = values;
+  if (apiKey !== undefined && loaded.settings.model === undefined) {
+    throw new UsageError(
+      "--api-key is the key of the model's service: name the model with --model.",
+    );
+  }
   return {
     ...loaded,
     cwd,
     warn,
+    ...(apiKey !== undefined && { apiKey }),
     ...(verbose !== undefined && {
       verbose: verbose === STDERR_LOG ? STDERR_LOG : resolve(io.cwd, verbose),
     }),
@@ -97,6 +105,11 @@ export async function chooseSession(
 ): Promise<ChosenSession> {
   checkSessionOptions(values);
   const { fork, history, resume } = values;
+  if (resume === "") {
+    throw new UsageError(
+      "--resume needs the ID of a session where no person can choose one: `gyre sessions` lists them.",
+    );
+  }
   if (history !== undefined) return chooseSessionFile(resolve(io.cwd, history), cwd, warn);
   const isGoneOn = values.continue || resume !== undefined;
   if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};

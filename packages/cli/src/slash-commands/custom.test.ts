@@ -8,7 +8,8 @@ import type { Skill } from "@gyre/coding/internal/guidance/skills";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
 import { FakeView } from "../testing/slash-commands.ts";
 import type { SlashCommand } from "./command-context.ts";
-import { customCommands, filledIn, MAX_COMMAND_BYTES } from "./custom.ts";
+import { customCommands, MAX_COMMAND_BYTES } from "./custom.ts";
+import { filledIn } from "./files/fill.ts";
 
 let root = "";
 let project = "";

@@ -14,6 +14,7 @@ import { isThere, realPath } from "@gyre/coding/internal/settings/project-file";
 import { readSmallFile } from "@gyre/coding/internal/settings/file";
 import { oneLine } from "@gyre/coding/internal/settings/problem";
 import type { SlashCommand } from "./command-context.ts";
+import { filledIn } from "./files/fill.ts";
 
 /** A longer file is no command. */
 export const MAX_COMMAND_BYTES: number = 64 * 1024;
@@ -27,7 +28,8 @@ const ENDING = ".md";
 /** What a file or a folder may be called to be a command's name, or a part of it. */
 const NAME = /^[A-Za-z0-9][\w-]{0,63}$/;
 const KEYS: ReadonlySet<string> = new Set(["description", "argument-hint"]);
-const PLACEHOLDER = /\$(?:(ARGUMENTS)\b|(@)|([1-9])(?!\d))/g;
+/** What a command runs, or a file that it names. */
+const NEEDS_TOOLS = /!`[^`\n]+`|(?<=^|\s)@\S/m;
 
 export interface CustomOptions extends GuidanceOptions {
   harness: Pick<Harness, "skills" | "commands">;
@@ -45,7 +47,7 @@ interface CommandFile {
 
 /**
  * Commands that others made: Markdown files of the user and the project, skills and plugins,
- * in this order. A file is a prompt that the user sends, and runs nothing. Of a name that is
+ * in this order. A file is a prompt that the user sends; what it runs is asked about as calls are. Of a name that is
  * there twice the first counts, and `warn` is called.
  */
 export async function customCommands({
@@ -164,12 +166,17 @@ async function readCommand(
     name: file.name,
     about: fieldText(fields.get("description")?.value) ?? firstLine(text) ?? basename(file.path),
     ...(hint !== undefined && { hint }),
-    run(rest) {
+    async run(rest, { harness, signal }) {
       const now = readText(file);
       if (typeof now !== "string") throw new Error(`${file.path} ${now.problem}.`);
-      const prompt = filledIn(readBody(now), rest).trim();
+      const body = readBody(now);
+      const prompt = (
+        NEEDS_TOOLS.test(body)
+          ? await (await import("./files/expand.ts")).expand(body, rest, { harness, signal })
+          : filledIn(body, rest)
+      ).trim();
       if (prompt === "") throw new Error(`${file.path} has no text to send.`);
-      // In the editor these begin a command, and a file runs nothing.
+      // In the editor these begin a command.
       return { prompt: /^[!/]/.test(prompt) ? ` ${prompt}` : prompt };
     },
   };
@@ -201,26 +208,4 @@ function fieldText(value: FieldValue | undefined): string | undefined {
 function cut(text: string): string {
   const line = sanitize(text.trim().replace(/\s+/g, " "));
   return line.length > MAX_ABOUT_CHARS ? `${line.slice(0, MAX_ABOUT_CHARS)}…` : line;
-}
-
-/**
- * A text with what was typed behind the command in the place of `$ARGUMENTS` and `$@`, and
- * its words in that of `$1` to `$9`. Where it has no place for it, it stands at the end.
- */
-export function filledIn(text: string, rest: string): string {
-  const words = splitWords(rest);
-  let isUsed = false;
-  const filled = text.replace(PLACEHOLDER, (_, all?: string, each?: string, digit?: string) => {
-    isUsed = true;
-    if (all !== undefined || each !== undefined) return rest;
-    return words[Number(digit) - 1] ?? "";
-  });
-  return isUsed || rest === "" ? filled : `${filled.trimEnd()}\n\n${rest}`;
-}
-
-/** Words with blanks between them; what is in quotes is one. */
-function splitWords(text: string): string[] {
-  return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    ([, double, single, plain]) => double ?? single ?? plain ?? "",
-  );
 }

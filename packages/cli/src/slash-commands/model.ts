@@ -10,16 +10,19 @@ export const modelCommand: SlashCommand = {
   name: "model",
   aliases: ["models"],
   about: "show the models, or take another one",
-  hint: "name of a model",
+  hint: "name of a model; name:level",
   allowWhileRunning: true,
   async run(rest, context) {
     const { harness } = context;
     const before = modelValue(harness.model);
+    const { thinkingLevel: levelBefore } = harness.agent.state;
     const name = rest === "" ? await chooseModel(context, before) : rest;
     if (name === undefined) return undefined;
     const now = modelValue(await harness.setModel(name));
+    const { thinkingLevel } = harness.agent.state;
+    const level = thinkingLevel === levelBefore ? "" : ` Thinking is ${thinkingLevel}.`;
     const isPaid = now !== before && harness.agent.state.messages.length > 0;
-    return `The model is ${now} now.${isPaid ? ` ${CACHE_NOTE}` : ""}`;
+    return `The model is ${now} now.${level}${isPaid ? ` ${CACHE_NOTE}` : ""}`;
   },
   complete: async (_rest, context) => (await listModels(context)).map(toChoice),
 };

@@ -20,7 +20,7 @@ export const resumeCommand: SlashCommand = {
   async run(rest, context) {
     const store = await openStore(context);
     const named = rest === "" ? undefined : await byId(store, rest);
-    const path = named?.path ?? (await chosen(rest, store, context));
+    const path = named?.path ?? (await chooseStored(rest, store, toPlace(context)));
     if (path === undefined) return undefined;
     if (path === context.harness.session?.path) throw new Error("This session is open already.");
     return { open: { session: path } };
@@ -38,12 +38,27 @@ async function byId(store: SessionStore, text: string): Promise<SessionFileSumma
   }
 }
 
-async function chosen(
+/** Where a session is chosen. */
+export interface ChoicePlace extends Pick<SlashContext, "choose"> {
+  cwd: string;
+  /** The file of the session that is open. */
+  open?: string | undefined;
+}
+
+function toPlace({ choose, harness, setup }: SlashContext): ChoicePlace {
+  return { choose, cwd: setup.cwd, open: harness.session?.path };
+}
+
+/**
+ * Asks for a session of the folder, or of all folders, whose title or first prompt has these words. Gives its file;
+ * undefined where the question is left. Throws an error for the user where there is none.
+ */
+export async function chooseStored(
   words: string,
   store: SessionStore,
-  context: SlashContext,
+  context: ChoicePlace,
 ): Promise<string | undefined> {
-  const { cwd } = context.setup;
+  const { cwd } = context;
   const here = matching(await listed(store, context, { cwd }), words);
   if (here.length > 0) {
     const [only, ...others] = here;
@@ -66,13 +81,12 @@ async function chosen(
 /** Those in which something was asked, without the one that is open. */
 async function listed(
   store: SessionStore,
-  { harness }: SlashContext,
+  { open }: ChoicePlace,
   options: { cwd?: string },
 ): Promise<SessionFileSummary[]> {
   const all = await store.list(options);
   return all.filter(
-    ({ firstPrompt, path, title }) =>
-      path !== harness.session?.path && (firstPrompt ?? title) !== undefined,
+    ({ firstPrompt, path, title }) => path !== open && (firstPrompt ?? title) !== undefined,
   );
 }
 
@@ -87,7 +101,7 @@ function matching(sessions: readonly SessionFileSummary[], words: string): Sessi
 function ask(
   title: string,
   sessions: readonly SessionFileSummary[],
-  { choose }: SlashContext,
+  { choose }: ChoicePlace,
   isHere: boolean,
 ): Promise<Wanted | undefined> {
   const now = Date.now();

@@ -59,6 +59,7 @@ export async function scriptedHarness(
     agent,
     spending,
     takeSpending: () => ({}),
+    callTool: () => Promise.reject(new Error("The user calls no tools here.")),
     toolset,
     session,
     denied: [],

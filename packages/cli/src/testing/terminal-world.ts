@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { QUIET_MS } from "../modes/tui/panels/quiet-time.ts";
 import { buildProgram, type Program } from "./program.ts";
@@ -15,6 +15,8 @@ export interface OpenOptions extends TerminalOptions {
   args?: readonly string[];
   /** Put into the folder before. */
   files?: Readonly<Record<string, string>>;
+  /** What is in sight when it is open. Default: its first line. */
+  shows?: string;
 }
 
 export interface TerminalWorld {
@@ -42,20 +44,23 @@ export function terminalWorld(): TerminalWorld {
       if (!built.program) throw new Error("It is not built yet.");
       return built.program;
     },
-    async open(script, { args = [], files = {}, ...options } = {}) {
+    async open(script, { args = [], files = {}, shows, ...options } = {}) {
       const service = await scriptedService(script);
       cleanUps.push(() => service.close());
       const home = options.home ?? (await world.program.makeHome());
       const cwd = options.cwd ?? join(home, "shop");
       mkdirSync(cwd, { recursive: true });
-      for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+      for (const [name, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(cwd, name)), { recursive: true });
+        writeFileSync(join(cwd, name), text);
+      }
       const place = { service, rows: 20, ...options, home, cwd };
       const run = await openInTerminal(world.program, args, place);
       cleanUps.push(() => {
         run.kill();
         return run.end;
       });
-      await run.until(/gyre \d/);
+      await run.until(shows ?? /gyre \d/);
       return { run, service };
     },
   };

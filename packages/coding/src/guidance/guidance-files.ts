@@ -10,6 +10,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([".git", "node_modules"]);
 /** A folder that changed so short a time before it was listed may have changed again unseen. */
 const UNSETTLED_MS = 1_000;
 const NAMES: ReadonlySet<string> = new Set(INSTRUCTION_NAMES.map((name) => name.toLowerCase()));
+const SYSTEM_FILE = /(?:^|\/)(?:gyre|\.gyre)\/SYSTEM\.md$/i;
 const IN_SKILLS =
   /(?:^|\/)(?:(?:gyre|\.gyre|\.agents|\.claude)\/skills|(?:gyre|\.gyre|\.claude)\/agents)\//i;
 /** Folders on the way to a skill: skills are found there by a link as well. */
@@ -21,7 +22,7 @@ const MAX_LINKS = 3;
 /** Whether a path is that of a text for agents, wherever it is: some file systems overlook case. */
 export function isGuidancePath(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);
-  return NAMES.has(name.toLowerCase()) || IN_SKILLS.test(path);
+  return NAMES.has(name.toLowerCase()) || IN_SKILLS.test(path) || SYSTEM_FILE.test(path);
 }
 
 /** By path, absolute: what is another one after each change. */

@@ -6,6 +6,7 @@ import {
   instructionNews,
   instructionsText,
   readInstructions,
+  readSystemFile,
 } from "./instructions.ts";
 import { configFolder, describeCode } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
@@ -25,6 +26,8 @@ const TASK_TOOL = "task";
 /** What the user and the project have written for agents. */
 export interface Guidance {
   readonly files: readonly InstructionFile[];
+  /** What the system prompt begins with, in place of the program's own text. */
+  readonly system?: InstructionFile | undefined;
   readonly skills: readonly Skill[];
   /** Whether the agent has the tool for them. */
   readonly hasSkillTool: boolean;
@@ -67,10 +70,11 @@ export async function readGuidance(
     hold: (text: HeldText) => void held.push(text),
   };
   const files = instructionFiles ? readInstructions(where) : [];
+  const system = instructionFiles ? readSystemFile(where) : undefined;
   const isNamed = tools?.includes(SKILL_GROUP) ? undefined : tools?.includes(SKILL_TOOL);
   const skills = isWithSkills && isNamed !== false ? await findSkills(where) : [];
   const agents = tools?.includes(TASK_TOOL) === false ? [] : await findAgentFiles(where);
-  return { files, skills, agents, hasSkillTool: isNamed ?? skills.length > 0, held };
+  return { files, system, skills, agents, hasSkillTool: isNamed ?? skills.length > 0, held };
 }
 
 /** The records, with what calls wrote whose process was killed meanwhile. */

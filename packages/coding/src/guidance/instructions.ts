@@ -18,6 +18,10 @@ export const INSTRUCTION_NAMES: readonly string[] = [
   "CLAUDE.md",
 ];
 
+/** In place of what the system prompt begins with: of the user's configuration, and of a project's `.gyre`. */
+export const SYSTEM_NAME = "SYSTEM.md";
+const PROJECT_FOLDER = ".gyre";
+
 /** Hexadecimal digits of a mark: to find a text that holds its own takes 2^63 tries. */
 const MARK_CHARS = 16;
 /** In place of the mark of a file that is not there any more. */
@@ -94,6 +98,37 @@ export function readInstructions(options: GuidanceOptions): readonly Instruction
     take(folder, (path) => relative(folders.at(-1) ?? cwd, path), root);
   }
   return cutToFit(found, warn);
+}
+
+/**
+ * Reads what the system prompt is to begin with: the file of the project that is nearest to the folder, else the
+ * user's own. Undefined where there is none, or where it is held.
+ */
+export function readSystemFile(options: GuidanceOptions): InstructionFile | undefined {
+  const { cwd, home, config, warn, secret = [] } = options;
+  const folders = projectFolders(cwd, home);
+  const [root] = folders;
+  const places = [
+    ...folders
+      .toReversed()
+      .map((folder) => ({ path: join(folder, PROJECT_FOLDER, SYSTEM_NAME), inside: true })),
+    { path: join(config, SYSTEM_NAME), inside: false },
+  ];
+  for (const { path, inside } of places) {
+    if (!isThere(path)) continue;
+    const real = realPath(path);
+    const read = readText(real, inside ? { root, cwd, secret } : undefined);
+    if ("problem" in read) {
+      warn(`${path} is not used: it ${read.problem}.`);
+      continue;
+    }
+    const { text, content } = read;
+    const name = plain(inside ? relative(folders.at(-1) ?? cwd, path) : fromHome(path, home));
+    const known = options.texts?.find(content, real);
+    if (known) options.hold?.({ ...known, path, name, content });
+    else if (text !== "") return { path, name, text, content };
+  }
+  return undefined;
 }
 
 /** For the system prompt; undefined where there is nothing. */

@@ -8,6 +8,7 @@ import {
   type AgentOptions,
   type AgentRun,
   type AgentTool,
+  type AgentToolResult,
   type ContextConfig,
   type ContinueOptions,
   contextLimits,
@@ -61,6 +62,7 @@ import {
 import { GuidanceWatch } from "../guidance/guidance-watch.ts";
 import type { Skill } from "../guidance/skills.ts";
 import { assertModel, isModelAllowed, isToolWithin, lowerMode, lowerSettings } from "./ceilings.ts";
+import type { UserCall } from "./call-tool.ts";
 import { OffloadedResults } from "./offloaded-results.ts";
 import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
@@ -75,6 +77,7 @@ import {
 import { CodingAgentError } from "../core/errors.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, type ModelsOptions, openModels } from "../models/models.ts";
+import { parseModelName } from "../models/model-name.ts";
 import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import { realPath } from "../settings/project-file.ts";
@@ -156,13 +159,27 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
       ...(recorder ? [recorder.middleware] : []),
     );
     subAgentGuards.push(...(tools.mcp ? [tools.mcp.middleware] : []), ...guards);
+    // What the user calls is no part of the session, and is asked about again after a crash.
+    const unlogged = { ask: () => Promise.resolve(), decide: () => Promise.resolve() };
+    const userGuards = [
+      ...(parts.extensions?.middleware ?? []),
+      permissionsFor(parts, toolset, unlogged),
+      watch.middleware,
+    ];
     if (options.session && toolset.registry.has("notes")) {
       toolset.notes.restore(await notesIn(options.session));
     }
     return {
       open(createAgent) {
         const recorders = { fileHistory: recorder, watch };
-        const harness = new AgentHarness(parts, tools, guards, log, recorders, createAgent);
+        const harness = new AgentHarness(
+          parts,
+          tools,
+          { guards, userGuards },
+          log,
+          recorders,
+          createAgent,
+        );
         caller.agent = harness.agent;
         return harness;
       },
@@ -280,6 +297,12 @@ interface Recorders {
   watch: GuidanceWatch;
 }
 
+/** What decides on calls of the model, and on those of the user. */
+interface Guards {
+  guards: readonly Middleware[];
+  userGuards: readonly Middleware[];
+}
+
 /** How a run of a harness is ended from outside, and what a person decided before it. */
 export type RunControl = Pick<ContinueOptions, "signal" | "decisions">;
 
@@ -298,6 +321,7 @@ export class AgentHarness implements Harness {
   readonly mcp: Mcp | undefined;
   readonly givenRules: readonly string[];
   readonly #watch: GuidanceWatch;
+  readonly #userGuards: readonly Middleware[];
   readonly #extensions: Extensions | undefined;
   readonly #options: HarnessOptions;
   readonly #models: Models;
@@ -321,7 +345,7 @@ export class AgentHarness implements Harness {
   constructor(
     parts: Parts,
     { toolset, mcp }: OpenedTools,
-    guards: readonly Middleware[],
+    { guards, userGuards }: Guards,
     log: SessionLog,
     { fileHistory, watch }: Recorders,
     createAgent: (options: AgentOptions) => AbortableAgent,
@@ -330,6 +354,7 @@ export class AgentHarness implements Harness {
     this.toolset = toolset;
     this.fileHistory = fileHistory;
     this.#watch = watch;
+    this.#userGuards = userGuards;
     this.#options = options;
     this.denied = parts.denied;
     this.skills = guidance.hasSkillTool ? guidance.skills : [];
@@ -346,10 +371,16 @@ export class AgentHarness implements Harness {
     const { compactAt } = settings;
     this.#trigger = compactAt === undefined ? {} : { triggerTokens: compactAt };
     const folder = toolset.env.workspace.root;
-    const saved = context?.settings.systemPrompt;
+    const saved = isPromptGiven(options) ? undefined : context?.settings.systemPrompt;
     const instructions =
       saved === undefined
-        ? systemPrompt({ folder, settings, more: guidanceTexts(guidance) })
+        ? systemPrompt({
+            folder,
+            settings,
+            systemFile: guidance.system?.text,
+            docs: options.docs,
+            more: guidanceTexts(guidance),
+          })
         : movedPrompt(saved, folder);
     this.#announced = findAnnounced(context?.messages ?? []);
     this.#planTool =
@@ -600,10 +631,18 @@ export class AgentHarness implements Harness {
     );
   }
 
+  async callTool(call: UserCall): Promise<AgentToolResult> {
+    const run = { sessionId: this.agent.sessionId, model: this.model, fallbacks: [] };
+    const { callTool } = await import("./call-tool.ts");
+    return callTool(call, { toolset: this.toolset, guards: this.#userGuards, run });
+  }
+
   async setModel(name: string): Promise<Model> {
-    const model = await this.#models.find(name);
+    const { model: wanted, thinking } = parseModelName(name);
+    const model = await this.#models.find(wanted);
     assertModel(model, this.#options.ceilings);
     this.agent.setModel(model);
+    if (thinking) await this.setThinking(thinking);
     return model;
   }
 
@@ -741,6 +780,12 @@ function detached(run: AgentRun<unknown>): AgentRun<unknown> {
 /** Whether the answer is complete. */
 function isComplete(reason: StopReason): boolean {
   return reason !== "error" && reason !== "aborted" && reason !== "redirected";
+}
+
+/** Whether another system prompt was asked for just now than the session has. */
+function isPromptGiven({ explicit, keepsRights = false }: HarnessOptions): boolean {
+  const isGiven = explicit?.has("systemPrompt") || explicit?.has("appendSystemPrompt");
+  return !keepsRights && isGiven === true;
 }
 
 /** The settings, with those of the session where nothing else was asked for. */

@@ -23,7 +23,7 @@ export function permissionsFor(
     givenRules,
   }: Parts,
   toolset: Toolset,
-  log: SessionLog,
+  log: Pick<SessionLog, "ask" | "decide">,
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
   let isReported = false;

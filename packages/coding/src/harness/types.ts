@@ -1,4 +1,4 @@
-import type { AgentTool, Decision, Limits } from "@gyre/agent";
+import type { AgentTool, AgentToolResult, Decision, Limits } from "@gyre/agent";
 import type { Model, ThinkingLevel, Usage } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
@@ -9,6 +9,7 @@ import type { Extensions } from "../extensions/extensions.ts";
 import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
+import type { UserCall } from "./call-tool.ts";
 import type { Ceilings } from "./ceilings.ts";
 import type { DeniedCall } from "./denied-call.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
@@ -65,6 +66,10 @@ export interface HarnessOptions {
   fileHistory?: boolean;
   /** Whether `approvals` can show what a command did in a layer: it runs there before it is asked about. Default: false. */
   rehearse?: boolean;
+  /** The folder with the pages about the program, for the system prompt. */
+  docs?: string;
+  /** The key of the model's service, in place of the one that is stored. */
+  apiKey?: string;
   /** A file for all that is sent and received. */
   verbose?: string;
   /** Called with what a person should know and nothing else reports. */
@@ -116,6 +121,8 @@ export interface Harness extends ConversationAgent {
    * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.
    */
   ask(prompt: string, signal: AbortSignal): Promise<string>;
+  /** Runs a tool for the user, through permissions and hooks. Nothing of it is in the conversation. */
+  callTool(call: UserCall): Promise<AgentToolResult>;
   /** Models by name; throws an error with a message for the user. */
   setModel(name: string): Promise<Model>;
   setThinking(level: ThinkingLevel): Promise<void>;

@@ -1,5 +1,5 @@
 import { errnoOf, errorMessage, type Model, type ProtocolClient } from "@gyre/ai";
-import { createKeyStore, createModelClient, httpFetch } from "@gyre/ai/node";
+import { createKeyStore, createModelClient, httpFetch, type KeyStore } from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
 import { CodingAgentError } from "../core/errors.ts";
 import { recordingFetch } from "../core/recording-fetch.ts";
@@ -21,6 +21,8 @@ export interface Models {
 export interface ModelsOptions {
   settings: Pick<Settings, "model" | "fallbackModels" | "models">;
   env: Environment;
+  /** The key of the service of `settings.model`, in place of the one that is stored. */
+  apiKey?: string;
   /** A file for all that is sent and received. */
   verbose?: string;
   /** See `ProviderConfig`. */
@@ -35,6 +37,7 @@ export async function openModels({
   settings,
   env,
   verbose,
+  apiKey,
   hidesAddresses = false,
   fetch: given,
 }: ModelsOptions): Promise<Models> {
@@ -52,7 +55,13 @@ export async function openModels({
   const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
   const way = verbose === undefined ? base : recordingFetch(base, verbose);
   return {
-    client: createModelClient({ env, keys, services, fetch: way, hidesAddresses }),
+    client: createModelClient({
+      env,
+      keys: await withKey(keys, apiKey, async () => settings.model && find(settings.model)),
+      services,
+      fetch: way,
+      hidesAddresses,
+    }),
     fallbacks: await Promise.all((settings.fallbackModels ?? []).map(find)),
     find,
     list: async () => all.list(),
@@ -66,6 +75,20 @@ export async function openModels({
         "There is no model to ask: no service has a key. Set one (ANTHROPIC_API_KEY, say), or `gyre login SERVICE`, or choose a local model with --model ollama/NAME.",
       );
     },
+  };
+}
+
+/** The keys, with one that was given for the service of a model. */
+async function withKey(
+  keys: Pick<KeyStore, "get">,
+  apiKey: string | undefined,
+  findModel: () => Promise<Model | undefined | "">,
+): Promise<Pick<KeyStore, "get">> {
+  const model = apiKey === undefined ? undefined : await findModel();
+  if (apiKey === undefined || !model) return keys;
+  return {
+    get: async (service, signal) =>
+      service.id === model.provider ? apiKey : keys.get(service, signal),
   };
 }
 

@@ -13,6 +13,7 @@ import {
   SETTINGS,
 } from "./table.ts";
 import type { Settings } from "./settings.ts";
+import { parseModelName } from "../models/model-name.ts";
 import { shellWord } from "../text/shell-word.ts";
 import type { Environment } from "../core/environment.ts";
 import type { TrustedFile } from "./trust.ts";
@@ -105,15 +106,15 @@ export async function inspectSettings(
   options: SettingsOptions,
 ): Promise<LoadedSettings & { readonly problems: readonly SettingsProblem[] }> {
   const { given, readsFiles = true } = options;
-  const own = given ? [given] : [];
+  const own = given ? [{ ...given, settings: withLevel(given.settings) }] : [];
   if (!readsFiles) return { ...merged(own), layers: own, files: [], problems: [] };
   const user = await userSettings(options);
   const project = await projectSettings(options, user);
   const environment = await variableSettings(options);
   const layers: SettingsLayer[] = [
-    { source: "user file", settings: user.settings },
-    { source: "project file", settings: project?.settings ?? {} },
-    { source: "environment", settings: environment.settings },
+    { source: "user file", settings: withLevel(user.settings) },
+    { source: "project file", settings: withLevel(project?.settings ?? {}) },
+    { source: "environment", settings: withLevel(environment.settings) },
     ...own,
   ];
   return {
@@ -122,6 +123,13 @@ export async function inspectSettings(
     files: [user.file, ...(project ? [project.file] : [])],
     problems: [...user.problems, ...(project?.problems ?? []), ...environment.problems],
   };
+}
+
+/** A level of thinking that is named with the model is set, unless the same source sets another. */
+function withLevel(settings: Settings): Settings {
+  if (!settings.model?.includes(":")) return settings;
+  const { model, thinking } = parseModelName(settings.model);
+  return { ...(thinking && { thinking }), ...settings, model };
 }
 
 function merged(layers: readonly SettingsLayer[]): Pick<LoadedSettings, "settings" | "sources"> {

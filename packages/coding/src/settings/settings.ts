@@ -46,8 +46,12 @@ export interface Settings {
   retryAttempts?: number;
   /** Seconds. */
   retryTime?: number;
+  /** In place of what the system prompt begins with. */
+  systemPrompt?: string;
   /** Added to the system prompt. */
   instructions?: string;
+  /** Added to the system prompt after `instructions`. */
+  appendSystemPrompt?: string;
   /** False: AGENTS.md and its like are not read. */
   instructionFiles?: boolean;
   /** False: skills are not looked for. */

@@ -287,7 +287,7 @@ export const SETTINGS: {
 } = {
   model: {
     kind: TEXT,
-    about: 'The model: a name ("sonnet"), or service/id.',
+    about: 'The model: a name ("sonnet"), or service/id; "sonnet:high" with a level of thinking.',
     otherwise: "that of the first service that has a key; gyre doctor says which",
     env: "GYRE_MODEL",
     flag: "model",
@@ -470,10 +470,23 @@ export const SETTINGS: {
     env: "GYRE_RETRY_TIME",
     project: ownLimit,
   },
+  systemPrompt: {
+    kind: TEXT,
+    about: "In place of what the system prompt begins with: who the agent is, and how it works.",
+    otherwise: "SYSTEM.md, else the text of gyre",
+    flag: "system-prompt",
+  },
   instructions: {
     kind: TEXT,
     about: "Added to the system prompt.",
     otherwise: "none",
+  },
+  appendSystemPrompt: {
+    kind: TEXT,
+    about: "Added to the system prompt, after `instructions`. Adds up.",
+    otherwise: "none",
+    flag: "append-system-prompt",
+    add: (earlier, later) => `${earlier}\n\n${later}`,
   },
   instructionFiles: {
     kind: YES_OR_NO,

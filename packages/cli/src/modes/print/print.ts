@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls } from "@gyre/agent";
-import { errnoOf, errorMessage, textOf } from "@gyre/ai";
+import { errnoOf, errorMessage, textOf, type UserContent } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { sanitize } from "@gyre/tools";
 import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
@@ -24,6 +24,7 @@ import type { Io, Sink } from "../../core/io.ts";
 import { OPTIONS, type Values } from "../../core/options.ts";
 import { Progress } from "./progress.ts";
 import { chooseSession, readSetup, type Setup } from "../../core/setup.ts";
+import type { ArgumentFiles } from "../../core/argument-files.ts";
 import { readInput } from "../../core/standard-input.ts";
 import { modelValue } from "@gyre/coding/internal/text/choices";
 
@@ -83,8 +84,9 @@ async function printed(args: readonly string[], asked: Asked): Promise<ExitCode>
   const setup = await readSetup(values, io);
   const stop = deadline(setup, io.signal);
   try {
-    const text = await readPrompt(args, asked, stop.signal);
-    return await answer(text, schema, { ...asked, setup, stop });
+    const { words, files } = await readFiles(args, io);
+    const text = await readPrompt(words, files.length > 0, asked, stop.signal);
+    return await answer(text, schema, { ...asked, setup, stop, files });
   } catch (error) {
     // What ended the waiting is what it ended with.
     if (stop.timedOut) throw new ExitError(EXIT.timeout, timeoutText(setup), { cause: error });
@@ -104,6 +106,8 @@ interface Asked {
 }
 
 interface Job extends Asked {
+  /** Sent with the prompt. */
+  files: readonly UserContent[];
   setup: Setup;
   stop: Deadline;
 }
@@ -135,8 +139,9 @@ async function run(
   output: AnswerSchema | undefined,
   job: Job,
 ): Promise<ExitCode> {
-  const { format, io, put, startedAt, stop, values } = job;
-  if (text === "" && !harness.isCutOff) {
+  const { files, format, io, put, startedAt, stop, values } = job;
+  const isAsked = text !== "" || files.length > 0;
+  if (!isAsked && !harness.isCutOff) {
     throw new UsageError("The session was not cut off: there is nothing to resume. Give a prompt.");
   }
   await harness.start();
@@ -153,10 +158,9 @@ async function run(
   stop.signal.addEventListener("abort", abort);
   if (stop.signal.aborted) throw createInterruption(io.signal);
   // Without a prompt, what was cut off is resumed.
-  const outcome =
-    text === ""
-      ? await harness.resume(output?.schema)
-      : await harness.prompt({ text, ...(output && { output: output.schema }) });
+  const outcome = isAsked
+    ? await harness.prompt({ text, attachments: files, ...(output && { output: output.schema }) })
+    : await harness.resume(output?.schema);
   if (output && "output" in outcome) outcome.output = output.unwrap(outcome.output);
   stop.signal.removeEventListener("abort", abort);
   const exitCode = chooseExitCode(outcome, harness, job);
@@ -364,9 +368,17 @@ function earlyResult(error: unknown, durationMs: number): Result {
   };
 }
 
+/** Files are read where some are named. */
+async function readFiles(args: readonly string[], { cwd }: Io): Promise<ArgumentFiles> {
+  if (!args.some((word) => word.startsWith("@"))) return { words: args, files: [] };
+  const { readArgumentFiles } = await import("../../core/argument-files.ts");
+  return readArgumentFiles(args, cwd);
+}
+
 /** What was asked: the command line, and after it what was piped in. */
 async function readPrompt(
   args: readonly string[],
+  hasFiles: boolean,
   { io, values }: Asked,
   signal: AbortSignal,
 ): Promise<string> {
@@ -374,7 +386,7 @@ async function readPrompt(
   const piped = io.stdin.isTTY ? "" : await readInput(io, signal, asked !== "");
   const text = [asked, piped].filter((part) => part.trim() !== "").join("\n\n");
   const isResumed = values.continue || values.resume !== undefined || values.history !== undefined;
-  if (text === "" && !isResumed) {
+  if (text === "" && !isResumed && !hasFiles) {
     throw new UsageError('There is no prompt. Give one: gyre -p "...", or pipe it in.');
   }
   return text;

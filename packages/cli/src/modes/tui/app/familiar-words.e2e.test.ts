@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TerminalRun } from "../../../testing/terminal-program.ts";
-import { ask, terminalWorld } from "../../../testing/terminal-world.ts";
+import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
 
 // What people know from other agents works when it is typed: the built program in a real terminal.
 
@@ -73,5 +73,58 @@ describe("a command that has another name elsewhere", () => {
     await run.until('There is no command "/claer". Did you mean /clear?');
     // It comes back, to be corrected.
     expect(run.screen().join("\n")).toContain("› /claer");
+  });
+});
+
+describe("gyre -r", () => {
+  it("lists the sessions, and goes on with the one that is chosen", async () => {
+    const first = await open([{ say: "It is blue." }]);
+    ask(first.run, "Which color?");
+    await idle(first.run, "It is blue.");
+    ask(first.run, "/exit");
+    await first.run.end;
+    const { home } = first.run;
+    const { run, service } = await open([{ say: "Still blue." }], {
+      home,
+      args: ["-r"],
+      shows: "Sessions of this folder",
+    });
+    run.press("enter");
+    await run.until("It is blue.");
+    ask(run, "And now?");
+    await idle(run, "Still blue.");
+    expect(JSON.stringify(service.requests.at(-1)?.body)).toContain("Which color?");
+  });
+
+  it("begins a new session where there is none to choose", async () => {
+    const { run } = await open([], { args: ["-r"] });
+    await run.until("There is no other session yet.");
+    expect(run.screen().join("\n")).toContain("›");
+  });
+});
+
+describe("a command of .claude/commands", () => {
+  const files = {
+    ".claude/commands/look.md":
+      "Here is !`touch made && echo $1-made`, and @notes.md.\n\nSay what you see in $1.",
+    "notes.md": "Buy milk.",
+  };
+
+  it("runs what it names after a question, and sends output and files", async () => {
+    const { run, service } = await open([{ say: "I see." }], { files, args: ["--mode", "ask"] });
+    ask(run, "/look parrots");
+    await run.until("touch made");
+    await decide(run, "y", "I see.");
+    const sent = JSON.stringify(service.requests.at(-1)?.body);
+    expect(sent).toContain("parrots-made");
+    expect(sent).toContain("Buy milk.");
+    expect(sent).toContain("Say what you see in parrots.");
+  });
+
+  it("that is not allowed to run sends nothing", async () => {
+    const { run, service } = await open([{ say: "I see." }], { files, args: ["--mode", "plan"] });
+    ask(run, "/look parrots");
+    await run.until("was not run, and nothing was sent");
+    expect(service.requests).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Clock } from "@gyre/ai";
+import { type Clock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
 import type { Environment, Io } from "../../../core/io.ts";
@@ -173,7 +173,24 @@ export class AgentOpener {
         "--database needs --print: the terminal keeps sessions in files. gyre serve --database shares them.",
       );
     }
-    return this.#open(await chooseSession(values, this.#setup, io));
+    const chosen = values.resume === "" ? await this.#chooseStored(values) : values;
+    return this.#open(await chooseSession(chosen, this.#setup, io));
+  }
+
+  /** `--resume` without an id: the user chooses. Without a choice it is a new session. */
+  async #chooseStored({ resume: _asked, fork: _fork, ...values }: Values): Promise<Values> {
+    const { io, ui } = this.#options;
+    const { fork } = this.#options.values;
+    const { chooseStored } = await import("../../../slash-commands/resume.ts");
+    const choose: SlashContext["choose"] = ({ about: _about, ...question }) => ui.choose(question);
+    const place = { choose, cwd: this.#setup.cwd };
+    try {
+      const path = await chooseStored("", await openStore(io), place);
+      return path === undefined ? values : { ...values, resume: path, ...(fork && { fork }) };
+    } catch (error) {
+      ui.warn(errorMessage(error));
+      return values;
+    }
   }
 
   /** Opens another session or place. Returns the new harness, and a text for the editor. */
