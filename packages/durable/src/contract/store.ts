@@ -199,8 +199,18 @@ export type StartOutcome =
   | "busy"
   | "full";
 
-/** `answer`: a client has answered a call of one of its tools. */
-export type ItemKind = "prompt" | "steering" | "followUp" | "decision" | "abort" | "answer";
+/**
+ * `answer`: a client has answered a call of one of its tools. `request`: something that the worker
+ * answers in the log, see `RunRequest`.
+ */
+export type ItemKind =
+  | "prompt"
+  | "steering"
+  | "followUp"
+  | "decision"
+  | "abort"
+  | "answer"
+  | "request";
 
 /** Something that others want of a run. */
 export interface NewItem {
@@ -216,6 +226,7 @@ export type SendOutcome = "sent" | "known" | "ended" | "not found";
 
 export interface InboxItem {
   readonly id: number;
+  readonly key: string;
   readonly run: string;
   readonly kind: ItemKind;
   readonly data: string;

@@ -75,7 +75,7 @@ export async function readInbox(db: Session, session: string): Promise<Inbox> {
       [Name in keyof InboxRecord]: InboxRecord[Name] | null;
     }
   >(
-    `select s.wakes, s.tool_changes, ${NOW} as now, i.id, i.run, i.kind, i.data, i.due from gyre_session s
+    `select s.wakes, s.tool_changes, ${NOW} as now, i.id, i.run, i.kind, i.key, i.data, i.due from gyre_session s
       left join gyre_inbox i on i.session = s.id and i.taken is null
       where s.id = $1 order by i.id`,
     session,
@@ -83,10 +83,10 @@ export async function readInbox(db: Session, session: string): Promise<Inbox> {
   return {
     wakes: rows[0]?.wakes ?? 0,
     toolChanges: rows[0]?.tool_changes ?? 0,
-    items: rows.flatMap(({ now, id, run, kind, data, due }) =>
-      id === null || run === null || kind === null || data === null
+    items: rows.flatMap(({ now, id, run, kind, key, data, due }) =>
+      id === null || run === null || kind === null || key === null || data === null
         ? []
-        : [toItem({ id, run, kind, data, due }, now)],
+        : [toItem({ id, run, kind, key, data, due }, now)],
     ),
   };
 }

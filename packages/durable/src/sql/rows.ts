@@ -142,12 +142,13 @@ export interface InboxRecord {
   id: number;
   run: string;
   kind: ItemKind;
+  key: string;
   data: string;
   due: number | null;
 }
 
-export function toItem({ id, run, kind, data, due }: InboxRecord, now: number): InboxItem {
-  return { id, run, kind, data, dueInMs: due === null ? 0 : due - now };
+export function toItem({ id, run, kind, key, data, due }: InboxRecord, now: number): InboxItem {
+  return { id, run, kind, key, data, dueInMs: due === null ? 0 : due - now };
 }
 
 export interface RunRecord {

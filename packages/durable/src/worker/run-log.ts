@@ -51,7 +51,7 @@ export class RunLog implements EntryLog {
   #opens: Change["opens"];
   #progress: RunProgress | undefined;
   /** Deliveries that are being noted: until they are, nothing is committed. */
-  #delivery: Promise<void> | undefined;
+  readonly #deliveries = new Set<Promise<void>>();
   #draining: Promise<void> | undefined;
   #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
@@ -156,12 +156,17 @@ export class RunLog implements EntryLog {
   /** Notes a delivery: an item is taken in the very commit that has its entry. */
   async deliver(id: number, note: () => void | Promise<void>): Promise<void> {
     const noting = Promise.resolve(note()).then(() => this.take(id));
-    this.#delivery = noting.catch(() => {});
+    const settled = noting.catch(() => {});
+    this.#deliveries.add(settled);
     try {
       await noting;
     } finally {
-      this.#delivery = undefined;
+      this.#deliveries.delete(settled);
     }
+  }
+
+  async #noteAll(): Promise<void> {
+    while (this.#deliveries.size > 0) await Promise.all(this.#deliveries);
   }
 
   /** Commits all that is held. Rejects with `FencedError` where the claim is lost. */
@@ -187,6 +192,7 @@ export class RunLog implements EntryLog {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#draining;
+    await this.#noteAll();
     const change = this.#takeChange();
     const whole = end ? withEnd(change, end) : change;
     const outcome = await this.#insist(() => this.#store.finish(this.#claim, whole, finish));
@@ -227,7 +233,7 @@ export class RunLog implements EntryLog {
     this.#isDraining = true;
     try {
       for (;;) {
-        while (this.#delivery) await this.#delivery;
+        await this.#noteAll();
         if (this.#failure !== undefined) throw this.#failure;
         const isEmpty = this.#held.length === 0 && this.#taken.length === 0 && !this.#opens;
         if (isEmpty || this.#end) return;

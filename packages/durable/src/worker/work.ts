@@ -40,6 +40,8 @@ import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
 import { type ClientAnswer, readClientAnswer } from "../contract/client-tools.ts";
+import { type RunRequest, readRequest, toAnsweredEntry } from "../contract/requests.ts";
+import { AgentQueues } from "./agent-queues.ts";
 import { capResult } from "./cap-result.ts";
 import type { ClientTools } from "./client-tools.ts";
 import type { WorkerMeter } from "./meter.ts";
@@ -96,8 +98,9 @@ export class Work {
   /** The last answer, which is stored soon: live events behind it wait for that. */
   #answer = 0;
   readonly #output: AnySchema | undefined;
-  /** Items whose last message is on its way into the transcript. */
+  /** Items of messages that answer calls: their last one is on its way into the transcript. */
   readonly #deliveries = new WeakMap<AgentMessage, number>();
+  readonly #queues: AgentQueues;
   readonly #accepted = new Set<number>();
   readonly #decisions: Record<string, Decision> = {};
   #decisionItems: number[] = [];
@@ -122,6 +125,7 @@ export class Work {
     this.#parts = parts;
     this.close = parts.close;
     this.#journal = createJournal(session, context);
+    this.#queues = new AgentQueues(() => this.agent, this.#journal);
     this.#live = parts.runs.live.open(parts.claim.session, parts.claim.token);
     this.#turns = row.turns;
     this.#usage = JSON.parse(row.usage);
@@ -172,6 +176,8 @@ export class Work {
       ...(prompt !== undefined && { instructions: prompt }),
       messages: context.messages,
       pending: context.pending,
+      queued: context.queued,
+      onQueueChange: this.#queues.onChange,
       ...(context.compaction && { compaction: context.compaction }),
       unfinished: context.unfinished,
       // Turns and usage of the run so far are in its row; see `#readLeft`.
@@ -224,14 +230,19 @@ export class Work {
         this.#parts.log.take(id);
         this.#accepted.add(id);
       }
-      if (sent && this.#acceptSent(id, sent)) this.#accepted.add(id);
+      if (sent && this.#acceptSent(item, sent)) this.#accepted.add(id);
       else if (sent?.kind === "message") this.#postponed.push(item);
     }
   }
 
   /** False: it is left in the inbox. */
-  #acceptSent(id: number, sent: Sent): boolean {
-    if (sent.kind === "message") return this.#acceptMessages(sent.queue, id, sent.messages);
+  #acceptSent(item: InboxItem, sent: Sent): boolean {
+    const { id } = item;
+    if (sent.kind === "message") return this.#acceptMessages(sent.queue, item, sent.messages);
+    if (sent.kind === "request") {
+      this.#acceptRequest(item, sent.request);
+      return true;
+    }
     if (sent.kind === "abort") {
       // It stays in the inbox until the run has ended: the next worker has to see it, too.
       this.#abortion = sent.abortion;
@@ -249,16 +260,56 @@ export class Work {
    * A steering message answers calls that wait for a person, as a prompt does; where one waits for
    * something else, the message waits as well, and false is returned.
    */
-  #acceptMessages(kind: QueueName, item: number, messages: readonly AgentMessage[]): boolean {
+  #acceptMessages(kind: QueueName, item: InboxItem, messages: readonly AgentMessage[]): boolean {
     const { pending } = this.agent.state;
     const isReply = kind === "steering" && !this.agent.isRunning && pending.length > 0;
     if (isReply && !pending.every(waitsForPerson)) return false;
-    const last = messages.at(-1);
-    if (last) this.#deliveries.set(last, item);
-    if (isReply) this.#replies.push(...messages);
-    else if (kind === "followUp") for (const message of messages) this.agent.followUp(message);
-    else for (const message of messages) this.agent.steer(message);
+    if (isReply) {
+      const last = messages.at(-1);
+      if (last) this.#deliveries.set(last, item.id);
+      this.#replies.push(...messages);
+      return true;
+    }
+    messages.forEach((message, nth) => {
+      const id = nth === 0 ? item.key : `${item.key}/${nth}`;
+      this.#queues.change({ op: "add", queue: kind, id, message });
+    });
+    this.#note(item, () => this.#journal.saved());
     return true;
+  }
+
+  #acceptRequest(item: InboxItem, request: RunRequest): void {
+    const answer = this.#act(request);
+    this.#note(item, async () => {
+      const { session } = this.#parts;
+      const settings =
+        request.type === "settings" ? session.append(request) : this.#journal.saved();
+      const answered = session.append(toAnsweredEntry({ key: item.key, answer }));
+      await Promise.all([settings, answered]);
+    });
+  }
+
+  /** The answer. */
+  #act(request: RunRequest): Readonly<Record<string, unknown>> {
+    if (request.type === "queue") return { ...this.#queues.change(request) };
+    const { thinkingLevel, systemPrompt, tools } = request.settings;
+    const { agent } = this;
+    if (thinkingLevel !== undefined) agent.setThinkingLevel(thinkingLevel);
+    if (systemPrompt !== undefined) agent.setSystemPrompt(systemPrompt);
+    if (tools) {
+      const known = new Map(agent.state.tools.map((tool) => [tool.name, tool]));
+      agent.setTools(tools.flatMap((name) => known.get(name) ?? []));
+    }
+    return { ...request.settings };
+  }
+
+  /** What an item has led to is in the log with the very commit that takes the item. */
+  #note({ id, kind }: InboxItem, note: () => Promise<void>): void {
+    const { log, runs } = this.#parts;
+    log
+      .deliver(id, note)
+      .then(() => log.flushSoon())
+      .catch((error: unknown) => runs.report(error, `inbox: ${kind}`));
   }
 
   /** Goes on as far as possible. Undefined: there was nothing to do. */
@@ -573,6 +624,7 @@ export class Work {
       return undefined;
     }
     await this.#write(event);
+    if (message.role !== "toolResult") return log.flush();
     // It could wait for what follows, but what follows is shown behind it.
     if (runs.live.isWatched(claim.session)) log.flushSoon();
     return undefined;
@@ -597,6 +649,7 @@ export class Work {
 type Sent =
   | { kind: "abort"; abortion: { reason?: string } }
   | { kind: "answer"; answer: ClientAnswer }
+  | { kind: "request"; request: RunRequest }
   | { kind: "decision"; decisions: Readonly<Record<string, Decision>> }
   | { kind: "message"; queue: QueueName; messages: readonly AgentMessage[] };
 
@@ -606,6 +659,7 @@ function readItem({ kind, data }: InboxItem): Sent | undefined {
   const value: unknown = JSON.parse(data);
   if (kind === "decision") return { kind, decisions: readDecisions(value) };
   if (kind === "answer") return { kind, answer: readClientAnswer(value) };
+  if (kind === "request") return { kind, request: readRequest(value) };
   if (kind !== "abort") return { kind: "message", queue: kind, messages: decodeMessages(value) };
   if (!isRecord(value)) throw new TypeError("An abort is an object.");
   const { reason } = value;

@@ -151,6 +151,65 @@ describe("servers of one store", () => {
     ]);
   });
 
+  it("an edit of a queue that is sent again to another server gets the first answer, with a run and without", async () => {
+    world = createDurableWorld();
+    let goOn = (): void => {};
+    const waiting = new Promise<string>((resolve) => (goOn = () => resolve("waited")));
+    const wait = textTool("wait", () => waiting);
+    const one = await world.open([officeAgent([callAll([["wait", {}]]), "Done."], [wait])]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(two));
+    const removeTwice = async (nth: number): Promise<void> => {
+      const id = await agent.steer("Left.");
+      const edit = { queue: "steering", op: "remove", id };
+      const first = await requestAt(one, "queue_edit", edit, `q${nth}`, agent.sessionId);
+      expect(first).toMatchObject({ isDone: true, queued: [], message: { content: "Left." } });
+      const again = await requestAt(two, "queue_edit", edit, `q${nth}`, agent.sessionId);
+      expect(again).toEqual(first);
+      const other = await requestAt(two, "queue_edit", edit, `r${nth}`, agent.sessionId);
+      expect(other).toEqual({ isDone: false, queued: [] });
+    };
+    await removeTwice(1);
+    const begun = waitForCall(agent);
+    const end = agent.prompt("Go.");
+    await begun;
+    await removeTwice(2);
+    goOn();
+    expect((await end).stop).toBe("done");
+    expect(listTexts(agent).filter((text) => text.startsWith("user"))).toEqual(["user: Go."]);
+  });
+
+  it("what waits for a run whose worker dies is there for the next one, as it was edited", async () => {
+    world = createDurableWorld();
+    let calls = 0;
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const slow = textTool(
+      "slow",
+      () => {
+        calls++;
+        begin();
+        return calls === 1 ? new Promise<string>(() => {}) : "done";
+      },
+      { idempotent: true },
+    );
+    const agents = [officeAgent([callAll([["slow", {}]]), "Second.", "Third."], [slow])];
+    const front = await world.open([]);
+    const one = await world.open(agents);
+    const agent = await RemoteAgent.create(world.client(front));
+    const ending = agent.prompt("Go.");
+    await begun;
+    const later = await agent.followUp("Later.");
+    const never = await agent.followUp("Never.");
+    expect(await agent.editQueued("followUp", later, "Much later.")).toBe(true);
+    expect(await agent.takeQueued("followUp", never)).toMatchObject({ content: "Never." });
+    await one.kill();
+    await world.open(agents);
+    expect((await ending).stop).toBe("done");
+    const texts = listTexts(agent).filter((text) => text.startsWith("user"));
+    expect(texts).toEqual(["user: Go.", "user: Much later."]);
+  });
+
   it("a continuation that is sent again to another server is made once", async () => {
     world = createDurableWorld();
     let goOn = (): void => {};
@@ -191,12 +250,14 @@ describe("servers of one store", () => {
     const end = agent.prompt("Go.");
     await begun;
     expect(await requestAt(two, "session_update", change, "u1", agent.sessionId)).toEqual(first);
+    // One that is made while the run goes on is stored by its worker, once.
     const other = { thinkingLevel: "low" };
-    await expect(requestAt(two, "session_update", other, "u2", agent.sessionId)).rejects.toThrow(
-      "session_busy",
-    );
+    const second = await requestAt(two, "session_update", other, "u2", agent.sessionId);
+    await requestAt(one, "session_update", { thinkingLevel: "max" }, "u3", agent.sessionId);
+    expect(await requestAt(one, "session_update", other, "u2", agent.sessionId)).toEqual(second);
     goOn();
     expect((await end).stop).toBe("done");
+    expect(agent.state.thinkingLevel).toBe("max");
   });
 
   it("a client that comes to another server in the middle of a run gets its end", async () => {

@@ -1,8 +1,18 @@
 import type { Decision, QueueName } from "@gyre/agent";
 import type { ImageContent, UserMessage } from "@gyre/ai";
-import { DurableError, encodeMessages, type ItemKind, type Runs } from "@gyre/durable";
+import {
+  changeQueue,
+  DurableError,
+  encodeMessages,
+  type ItemKind,
+  type QueueRequest,
+  type RunRequest,
+  type Runs,
+  toAnsweredEntry,
+} from "@gyre/durable";
 import { invalidRequest, type Payload, ProtocolError } from "@gyre/protocol";
 import type { SessionChanges, SessionInbox, SessionPrompt } from "../sessions/session-host.ts";
+import type { QueueEdit } from "../sessions/session-payloads.ts";
 import { busyError, refuseOnError } from "./refusal.ts";
 import type { SessionMirror, Settings } from "./session-mirror.ts";
 
@@ -22,6 +32,10 @@ export interface DurableInboxOptions {
   readonly view: SessionMirror;
   /** Settles when an entry of the log is in the view. */
   readonly catchUpWith: (seq: number) => Promise<void>;
+  /** Settles when all that was stored before the call is in the view. */
+  readonly synchronize: () => Promise<void>;
+  /** Settles with what is found in the view, now or later. */
+  readonly waitFor: <T>(find: () => T | undefined) => Promise<T>;
 }
 
 /** What clients ask for becomes rows of the store, each with the id of the request as its key. */
@@ -56,12 +70,12 @@ export class DurableInbox implements SessionInbox {
     return refuseOnError(() => this.#abort(key));
   }
 
-  update(changes: SessionChanges): Promise<Payload> {
-    return refuseOnError(() => this.#update(changes));
+  update(changes: SessionChanges, key: string): Promise<Payload> {
+    return refuseOnError(() => this.#update(changes, key));
   }
 
-  async editQueue(): Promise<Payload> {
-    throw notImplemented("queue_edit");
+  editQueue(edit: QueueEdit, key: string): Promise<Payload> {
+    return refuseOnError(() => this.#editQueue(edit, key));
   }
 
   async replaceMessages(): Promise<Payload> {
@@ -83,6 +97,7 @@ export class DurableInbox implements SessionInbox {
     } catch (error) {
       const isBusy = error instanceof DurableError && error.code === "busy";
       if (!isBusy) throw error;
+      await this.#options.synchronize();
       if (triesLeft > 0 && this.#isAtRest()) {
         // Settings are being written: that takes a moment.
         await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
@@ -108,6 +123,7 @@ export class DurableInbox implements SessionInbox {
   }
 
   async #continue(key: string): Promise<Payload> {
+    await this.#options.synchronize();
     if (await this.#isKnown(key)) return { seq: this.view.runAfter };
     const { runId, nextRunAfter: seq } = this.view;
     if (this.view.isRunning) throw busyError();
@@ -121,6 +137,8 @@ export class DurableInbox implements SessionInbox {
   }
 
   async #decide(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload> {
+    // The run may have been suspended at another server in this moment.
+    await this.#options.synchronize();
     const made = Object.entries(decisions).filter(([, { type }]) => type !== "wait");
     const [first] = made;
     if (!first) return { seq: this.view.nextRunAfter, isOver: true };
@@ -143,13 +161,74 @@ export class DurableInbox implements SessionInbox {
   }
 
   async #enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload> {
-    const answer = { queued: key };
-    if (await this.#isKnown(key)) return answer;
-    const run = await this.#findOpenRun();
-    if (run === undefined) throw invalidRequest("No run goes on: send it as a prompt.");
-    const kind = queue === "steering" ? "steering" : "followUp";
-    await this.#send(run, kind, encodeMessages(message), key);
-    return answer;
+    const request = { op: "add", queue, id: key, message } as const;
+    await this.#request(key, { type: "queue", ...request }, (session) =>
+      planQueueChange(session, request),
+    );
+    return { queued: key };
+  }
+
+  async #editQueue(edit: QueueEdit, key: string): Promise<Payload> {
+    await this.#options.synchronize();
+    if (edit.op === "list") return { isDone: true, queued: this.view.queued(edit.queue) };
+    await this.#request(key, { type: "queue", ...edit }, (session) =>
+      planQueueChange(session, edit),
+    );
+    return this.#options.waitFor(() => this.view.findAnswer(toKey(key)));
+  }
+
+  /**
+   * Has the worker of the open run do something, or does it here where no run is open. Once for a
+   * key: the log has the answer.
+   */
+  async #request(
+    key: string,
+    request: RunRequest,
+    plan: (session: StoredSession) => Promise<PlannedWrite>,
+  ): Promise<void> {
+    for (let triesLeft = MAX_TRIES; ; triesLeft--) {
+      await this.#options.synchronize();
+      if (this.view.findAnswer(toKey(key))) return;
+      const run = await this.#findOpenRun();
+      if (run !== undefined) {
+        const { store } = this.#options.runs;
+        const data = JSON.stringify(request);
+        const outcome = await store.send({ run, kind: "request", data, key: toKey(key) });
+        if (outcome === "sent" || outcome === "known") return;
+      } else if (await this.#write(key, plan)) return;
+      if (triesLeft <= 0) throw busyError();
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
+    }
+  }
+
+  /** Writes to a session that no run has. False: something else has it. */
+  async #write(
+    key: string,
+    plan: (session: StoredSession) => Promise<PlannedWrite>,
+  ): Promise<boolean> {
+    const { runs, id, tenant, pool } = this.#options;
+    let session: StoredSession;
+    try {
+      session = await runs.sessions({ tenant, pool }).open(id);
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "locked") return false;
+      throw error;
+    }
+    try {
+      await this.#options.synchronize();
+      // The same request may have been made at another server before.
+      if (this.view.findAnswer(toKey(key))) return true;
+      const { entries, answer } = await plan(session);
+      const answered = toAnsweredEntry({ key: toKey(key), answer });
+      // In one go, and so in one commit.
+      const written = await Promise.all(
+        [...entries, answered].map((entry) => session.append(entry)),
+      );
+      await this.#options.catchUpWith(written.at(-1)?.id ?? 0);
+    } finally {
+      await session.close();
+    }
+    return true;
   }
 
   async #abort(key: string): Promise<Payload> {
@@ -158,25 +237,14 @@ export class DurableInbox implements SessionInbox {
     return {};
   }
 
-  /** The settings of the next run. A run that goes on keeps its own. */
-  async #update(changes: SessionChanges): Promise<Payload> {
-    const { runs, id, tenant, pool, readChanges } = this.#options;
-    const settings = await readChanges(changes);
-    // The same request may have been made at another server.
-    if (this.view.hasSettings(settings)) return { ...settings };
-    if (this.view.isRunning) throw busyError();
-    try {
-      const session = await runs.sessions({ tenant, pool }).open(id);
-      try {
-        await session.append({ type: "settings", settings });
-      } finally {
-        await session.close();
-      }
-    } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "locked") throw busyError();
-      throw error;
-    }
-    return { ...settings };
+  /** A run that goes on has them for its next turn, as far as its agent can be changed. */
+  async #update(changes: SessionChanges, key: string): Promise<Payload> {
+    const settings = await this.#options.readChanges(changes);
+    await this.#request(key, { type: "settings", settings }, async () => ({
+      entries: [{ type: "settings", settings }],
+      answer: { ...settings },
+    }));
+    return this.#options.waitFor(() => this.view.findAnswer(toKey(key)));
   }
 
   /** Whether a request was done before, here or on another server. */
@@ -207,7 +275,32 @@ export class DurableInbox implements SessionInbox {
   }
 }
 
+/** What is written to a session that no run has, and what its client gets. */
+interface PlannedWrite {
+  readonly entries: readonly Parameters<StoredSession["append"]>[0][];
+  readonly answer: Payload;
+}
+
+type StoredSession = Awaited<ReturnType<ReturnType<Runs["sessions"]>["open"]>>;
+
 type UserInput = Pick<UserMessage, "role" | "content">;
+
+/** A change of a queue of a session that no worker has. */
+async function planQueueChange(
+  session: StoredSession,
+  request: QueueRequest,
+): Promise<PlannedWrite> {
+  const { queue } = request;
+  const { queued: before } = await session.context();
+  const { queued, ...answer } = changeQueue(before[queue], request);
+  const known = new Set(before[queue]);
+  const messages = queued.filter((item) => !known.has(item));
+  const ids = queued.map(({ id }) => id);
+  return {
+    entries: [{ type: "queue", queue, ids, ...(messages.length > 0 && { messages }) }],
+    answer: { ...answer, queued },
+  };
+}
 
 /** Without a time: the same request is the same run, whenever it arrives. */
 function toInput(text: string, images: readonly ImageContent[] = []): UserInput {

@@ -1,10 +1,11 @@
 import { DurableError, type Runs } from "@gyre/durable";
-import type {
-  SessionChanges,
-  SessionInbox,
-  SharedNumbers,
-  SharedSession,
-  SharedSessionEvents,
+import {
+  HostUnavailableError,
+  type SessionChanges,
+  type SessionInbox,
+  type SharedNumbers,
+  type SharedSession,
+  type SharedSessionEvents,
 } from "../sessions/session-host.ts";
 import { EventNumbers, numberEntry } from "./event-numbers.ts";
 import { DurableInbox } from "./durable-inbox.ts";
@@ -47,6 +48,8 @@ export class DurableSession implements SharedSession {
   #shouldRead = false;
   #stops: (() => void)[] = [];
   #isClosed = false;
+  /** Called after something was read. */
+  readonly #waiting = new Set<() => void>();
 
   private constructor(
     options: DurableSessionOptions,
@@ -67,6 +70,8 @@ export class DurableSession implements SharedSession {
       ...options,
       view,
       catchUpWith: (seq) => this.#catchUpWith(seq),
+      synchronize: () => this.synchronize(),
+      waitFor: (find) => this.#waitFor(find),
     });
     this.tools = new DurableTools({
       ...options,
@@ -123,6 +128,7 @@ export class DurableSession implements SharedSession {
     this.#isClosed = true;
     for (const stop of this.#stops.splice(0)) stop();
     await this.#reading?.catch(() => {});
+    for (const look of [...this.#waiting]) look();
   }
 
   #readSoon(): Promise<void> {
@@ -144,9 +150,29 @@ export class DurableSession implements SharedSession {
   async #read(): Promise<void> {
     while (this.#shouldRead && !this.#isClosed) {
       this.#shouldRead = false;
-      for (const entry of await this.#reader.read()) this.view.apply(entry);
-      const { toolChanges } = await this.#options.runs.store.readInbox(this.id);
+      // What is taken from the inbox meanwhile is in the log.
+      const { toolChanges, items } = await this.#options.runs.store.readInbox(this.id);
+      const entries = await this.#reader.read();
+      this.view.setInbox(items);
+      for (const entry of entries) this.view.apply(entry);
       await this.tools.load(toolChanges);
+    }
+    for (const look of [...this.#waiting]) look();
+  }
+
+  /** Settles with what is found, after something was read at the latest. */
+  async #waitFor<T>(find: () => T | undefined): Promise<T> {
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      if (this.#isClosed) throw new HostUnavailableError("The session is closed here.");
+      await new Promise<void>((resolve) => {
+        const look = (): void => {
+          this.#waiting.delete(look);
+          resolve();
+        };
+        this.#waiting.add(look);
+      });
     }
   }
 

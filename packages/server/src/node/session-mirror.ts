@@ -5,6 +5,7 @@ import {
   type AgentMessage,
   EventState,
   listCalls,
+  type PendingCall,
   type QueuedMessage,
   type QueueMode,
   type QueueName,
@@ -18,11 +19,16 @@ import {
 } from "@gyre/ai";
 import {
   type ClientCall,
+  decodeMessages,
+  type InboxItem,
+  readAnswered,
+  readRequest,
   readClientCall,
   readClientCancel,
   type RunEvent,
   type SessionEntry,
 } from "@gyre/durable";
+import type { Payload } from "@gyre/protocol";
 import type { SessionView } from "../sessions/session-agent.ts";
 import { type EventNumbers, numberEntry } from "./event-numbers.ts";
 
@@ -84,7 +90,14 @@ export class SessionMirror implements SessionView {
   /** Calls with a result, whose message comes next. */
   readonly #answered = new Set<string>();
   readonly #finished = new Set<string>();
-  #queues: Readonly<Record<QueueName, readonly QueuedMessage[]>> = { steering: [], followUp: [] };
+  /** What waits, by the log. */
+  readonly #queues: Record<QueueName, readonly QueuedMessage[]> = { steering: [], followUp: [] };
+  /** What no worker has put into a queue yet. */
+  #sent: readonly (QueuedMessage & { readonly queue: QueueName })[] = [];
+  /** All that has ever waited. */
+  readonly #queuedIds = new Set<string>();
+  /** Answers to requests, by their keys. */
+  readonly #answers = new Map<string, Payload>();
   #listeners: readonly AgentListener[] = [];
   #clientTools: readonly RegisteredTools[] = [];
   /** Of the run, by name; false: it is over. */
@@ -120,14 +133,6 @@ export class SessionMirror implements SessionView {
       ...{ messages, pending, error, usage, model, thinkingLevel, systemPrompt },
       tools: [...this.#listOwnTools(), ...this.#clientTools.flatMap(({ tools }) => tools)],
     };
-  }
-
-  /** Whether these settings hold already. */
-  hasSettings(settings: Settings): boolean {
-    const own = Object.entries(this.#settings);
-    return Object.entries(settings).every(([name, value]) =>
-      own.some(([known, set]) => known === name && JSON.stringify(set) === JSON.stringify(value)),
-    );
   }
 
   /** The names of all tools but those of a client. */
@@ -204,11 +209,23 @@ export class SessionMirror implements SessionView {
   }
 
   queued(queue: QueueName): readonly QueuedMessage[] {
-    return this.#queues[queue];
+    const sent = this.#sent.filter((item) => item.queue === queue && !this.hasQueued(item.id));
+    return [...this.#queues[queue], ...sent.map(({ id, message }) => ({ id, message }))];
   }
 
-  setQueues(queues: Readonly<Record<QueueName, readonly QueuedMessage[]>>): void {
-    this.#queues = queues;
+  /** Whether a message waits in a queue, or has waited. */
+  hasQueued(id: string): boolean {
+    return this.#queuedIds.has(id);
+  }
+
+  /** The answer to the request of a key. */
+  findAnswer(key: string): Payload | undefined {
+    return this.#answers.get(key);
+  }
+
+  /** What waits in the inbox of the session. */
+  setInbox(items: readonly InboxItem[]): void {
+    this.#sent = items.flatMap((item) => listAdded(item));
   }
 
   subscribe(listener: AgentListener): () => void {
@@ -243,9 +260,31 @@ export class SessionMirror implements SessionView {
     if (last) this.#emitLast(last);
     if (end) this.#ends.push(seq);
     this.#followCalls(entry, end !== undefined);
+    this.#followQueues(entry);
+    const answered = readAnswered(entry);
+    if (answered) this.#answers.set(answered.key, answered.answer);
     if (entry.type === "settings") this.#reportSettings();
     if (entry.type === "leaf") this.#branch(entry.parentId);
     this.#drainLive();
+  }
+
+  #followQueues(entry: Entry): void {
+    if (entry.type === "queue") {
+      const known = new Map([...this.#queues.steering, ...this.#queues.followUp].map(toPair));
+      for (const [id, message] of (entry.messages ?? []).map(toPair)) known.set(id, message);
+      this.#queues[entry.queue] = entry.ids.flatMap((id) => {
+        const message = known.get(id);
+        return message ? { id, message } : [];
+      });
+      for (const id of entry.ids) this.#queuedIds.add(id);
+    } else if (entry.type === "message" && entry.queued !== undefined) {
+      const { queued } = entry;
+      for (const queue of ["steering", "followUp"] as const) {
+        this.#queues[queue] = this.#queues[queue].filter(({ id }) => id !== queued);
+      }
+    } else if (entry.type === "leaf") {
+      Object.assign(this.#queues, { steering: [], followUp: [] });
+    }
   }
 
   #followCalls(entry: Entry, isEnd: boolean): void {
@@ -381,7 +420,8 @@ export class SessionMirror implements SessionView {
     const run = this.#run;
     if (!run) return [];
     const { turn } = run;
-    if (turn && !turn.answer && turn.results.length === 0) return [];
+    // Calls of an earlier run are answered before the first answer of this one, in its turn.
+    if (turn && !turn.answer) return [];
     run.turn = { results: [] };
     return [...this.#closeTurn(turn), { type: "turn_start" }];
   }
@@ -413,7 +453,7 @@ export class SessionMirror implements SessionView {
     if (run) {
       run.turns++;
       run.usage = addUsage(run.usage, message.usage);
-      if (run.turn) run.turn.answer = message;
+      run.turn = { answer: message, results: [] };
     }
     return [...opening, end];
   }
@@ -434,7 +474,8 @@ export class SessionMirror implements SessionView {
   #endCall(entry: Extract<Entry, { type: "result" }>): AgentEvent[] {
     const { toolCallId, toolName, isError, reason, outcome = isError ? "error" : "ok" } = entry;
     const events = this.#beginCall(toolCallId, toolName);
-    const result = { ...entry.result, outcome, ...(reason !== undefined && { reason }) };
+    // Results that the loop made itself have both.
+    const result = { ...entry.result, ...(reason !== undefined && { outcome, reason }) };
     this.#executing.delete(toolCallId);
     // A call that a tool has made has no message of its own.
     if (this.#findCall(toolCallId)) this.#answered.add(toolCallId);
@@ -451,6 +492,7 @@ export class SessionMirror implements SessionView {
   #end(end: NonNullable<SessionEntry["end"]>): AgentEvent[] {
     const run = this.#run;
     if (!run) return [];
+    const asked = this.#beginAsked(run, end.pending);
     this.#run = undefined;
     this.#runId = end.run;
     this.#partial = undefined;
@@ -459,13 +501,20 @@ export class SessionMirror implements SessionView {
     const finalMessage = run.messages.findLast((message) => message.role === "assistant");
     const event: AgentEndEvent = {
       type: "agent_end",
-      ...{ messages: run.messages, stop: end.stop, turns: run.turns, usage: run.usage },
+      ...{ messages: run.messages, stop: end.stop, turns: countTurns(run), usage: run.usage },
       ...{ undelivered: [], pending: end.pending },
       ...(finalMessage && { finalMessage }),
       ...(end.limit && { limit: end.limit }),
       ...(end.errorMessage !== undefined && { errorMessage: end.errorMessage }),
     };
-    return [...this.#closeTurn(run.turn), event];
+    return [...asked, ...this.#closeTurn(run.turn), event];
+  }
+
+  /** Calls that the run has left to a person: their tools have not begun. */
+  #beginAsked({ turn }: MirroredRun, pending: readonly PendingCall[]): AgentEvent[] {
+    const own = new Set((turn?.answer ? listCalls(turn.answer) : []).map(({ id }) => id));
+    const asked = pending.filter(({ toolCall }) => own.has(toolCall.id));
+    return asked.flatMap(({ toolCall: { id, name } }) => this.#beginCall(id, name));
   }
 
   /** The conversation goes on behind another entry. */
@@ -496,6 +545,29 @@ export class SessionMirror implements SessionView {
     this.#state.apply(event);
     for (const listener of this.#listeners) void listener(event);
   }
+}
+
+/** A turn in which calls were answered, and no model, counts as well. */
+function countTurns({ turns, turn }: MirroredRun): number {
+  return turn && !turn.answer && turn.results.length > 0 ? turns + 1 : turns;
+}
+
+function toPair({ id, message }: QueuedMessage): [string, AgentMessage] {
+  return [id, message];
+}
+
+/** The messages that an item of the inbox adds to a queue. */
+function listAdded({ kind, key, data }: InboxItem): (QueuedMessage & { queue: QueueName })[] {
+  if (kind === "steering" || kind === "followUp") {
+    const messages = decodeMessages(JSON.parse(data));
+    const toId = (nth: number): string => (nth === 0 ? key : `${key}/${nth}`);
+    return messages.map((message, nth) => ({ queue: kind, id: toId(nth), message }));
+  }
+  if (kind !== "request") return [];
+  const request = readRequest(JSON.parse(data));
+  if (request.type !== "queue" || request.op !== "add") return [];
+  const { queue, id, message } = request;
+  return [{ queue, id, message }];
 }
 
 function isFirstUpdate({

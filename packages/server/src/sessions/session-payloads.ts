@@ -204,7 +204,8 @@ function isNames(value: unknown): value is string[] {
 
 /** A change of a queue. */
 export type QueueEdit =
-  | { op: "list" | "clear"; queue: QueueName }
+  | { op: "list"; queue: QueueName }
+  | { op: "clear"; queue: QueueName }
   | { op: "edit"; queue: QueueName; id: string; message: UserMessage }
   | { op: "remove"; queue: QueueName; id: string }
   | { op: "move"; queue: QueueName; id: string; place: number };

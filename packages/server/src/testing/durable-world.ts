@@ -148,6 +148,15 @@ function withOutages(store: Store, state: { readonly isAway: boolean }): Store {
   });
 }
 
+/** Answers by how many answers the transcript has already. */
+export function followScript(answers: readonly ScriptStep[]): ScriptStep {
+  return (context, options, nth) => {
+    const answered = context.messages.filter(({ role }) => role === "assistant").length;
+    const answer = answers[answered] ?? `Answer ${answered + 1}.`;
+    return typeof answer === "function" ? answer(context, options, nth) : answer;
+  };
+}
+
 /** An agent named "office" whose model answers by how many answers the transcript has already. */
 export function officeAgent(
   answers: readonly ScriptStep[],
@@ -157,12 +166,7 @@ export function officeAgent(
     name: "office",
     version: "1",
     open: () => {
-      const step: ScriptStep = (context, options, nth) => {
-        const answered = context.messages.filter(({ role }) => role === "assistant").length;
-        const answer = answers[answered] ?? `Answer ${answered + 1}.`;
-        return typeof answer === "function" ? answer(context, options, nth) : answer;
-      };
-      const model = scriptedModel(Array.from({ length: 100 }, () => step));
+      const model = scriptedModel(Array.from({ length: 100 }, () => followScript(answers)));
       return { model: model.model, protocol: model, instructions: "Be brief.", tools };
     },
   });

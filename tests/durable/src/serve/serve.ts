@@ -2,13 +2,19 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { AgentEnd } from "@gyre/agent";
+import { type AgentEnd, type AgentTool, defineTool } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { Random } from "@gyre/durable/testing";
 import { type Transport, type TransportHandler, WireClient } from "@gyre/protocol";
 import { RemoteAgent } from "@gyre/server/client";
 import { buildProgram, ServerProcess } from "./server-process.ts";
-import { composeAnswer, formatTask, startModelService, type Task } from "./service.ts";
+import {
+  composeAnswer,
+  formatTask,
+  startModelService,
+  type Task,
+  type TaskTool,
+} from "./service.ts";
 
 /** Where the servers keep sessions: it is removed at the end. */
 interface TrialBackend {
@@ -28,6 +34,9 @@ export interface ServeTrial {
 
 const MAX_WORDS = 150;
 const TOOL_SHARE = 0.6;
+/** Of the tools, those that run at the client; it takes them a while. */
+const CLIENT_SHARE = 0.5;
+const MAX_NOTE_MS = 1_500;
 /** Between two failures. */
 const MIN_QUIET_MS = 200;
 const MAX_QUIET_MS = 1_500;
@@ -66,7 +75,8 @@ export async function serve(trial: ServeTrial): Promise<boolean> {
   const failures = await breaking;
   const [first] = servers;
   if (first) for (const client of clients) problems.push(...(await client.compare(first)));
-  problems.push(...checkEffects(join(program.folder, "work", "effects.txt")));
+  const expected = clients.some(({ commands }) => commands > 0);
+  problems.push(...checkEffects(join(program.folder, "work", "effects.txt"), expected));
   const waits = clients.flatMap(({ waits: each }) => each).sort((a, b) => a - b);
   await Promise.all(clients.map((client) => client.close()));
   await Promise.all(servers.map((server) => server.end("SIGKILL")));
@@ -152,7 +162,11 @@ class Client {
   /** How long each prompt took. */
   readonly waits: number[] = [];
   snapshots = 0;
+  /** Prompts that were answered with a result of the shell. */
+  commands = 0;
   interrupted = 0;
+  /** How often the client tool has run, by task. */
+  readonly #notes = new Map<string, number>();
   readonly #name: string;
   readonly #random: Random;
   readonly #servers: readonly ServerProcess[];
@@ -192,11 +206,13 @@ class Client {
       if (ended.has(print)) problems.push(`${this.#name}: a message ended twice: ${print}`);
       ended.add(print);
     });
+    await agent.registerTools([this.#createTool()]);
     for (let nth = 0; nth < this.#prompts; nth++) {
+      const tool = this.#pickTool();
       const task: Task = {
         id: `${this.#name}-${nth}`,
         words: this.#random.between(1, MAX_WORDS),
-        usesTool: this.#random.chance(TOOL_SHARE),
+        ...(tool && { tool }),
       };
       const from = performance.now();
       const end = await agent.prompt(formatTask(task));
@@ -205,11 +221,34 @@ class Client {
     }
   }
 
+  #pickTool(): TaskTool | undefined {
+    if (!this.#random.chance(TOOL_SHARE)) return undefined;
+    return this.#random.chance(CLIENT_SHARE) ? "note" : "shell";
+  }
+
+  /** It runs in this process, whichever servers die meanwhile. */
+  #createTool(): AgentTool {
+    return defineTool({
+      name: "note",
+      description: "Makes a note.",
+      parameters: {
+        type: "object",
+        properties: { id: { type: "string" } },
+        required: ["id"],
+      },
+      execute: async ({ id }) => {
+        this.#notes.set(id, (this.#notes.get(id) ?? 0) + 1);
+        await once(AbortSignal.timeout(this.#random.between(1, MAX_NOTE_MS)), "abort");
+        return `done ${id}`;
+      },
+    });
+  }
+
   #check(task: Task, end: AgentEnd): string[] {
     const where = `${task.id}:`;
     if (end.stop !== "done") return [`${where} it ended with ${end.stop}: ${end.errorMessage}`];
     const roles = end.messages.map(({ role }) => role).join(" ");
-    const expected = task.usesTool ? "user assistant toolResult assistant" : "user assistant";
+    const expected = task.tool ? "user assistant toolResult assistant" : "user assistant";
     const problems = roles === expected ? [] : [`${where} it has ${roles}`];
     const last = end.messages.at(-1);
     const text = last?.role === "assistant" ? textOf(last) : "";
@@ -217,8 +256,14 @@ class Client {
     const result = end.messages.find((message) => message.role === "toolResult");
     if (result?.role !== "toolResult") return problems;
     const output = textOf(result);
-    if (output.includes("Interrupted")) this.interrupted++;
-    else if (!output.includes(`done ${task.id}`)) problems.push(`${where} the result is ${output}`);
+    if (task.tool === "note") {
+      // A client tool outlives servers and workers.
+      const times = this.#notes.get(task.id) ?? 0;
+      if (times !== 1) problems.push(`${where} the client tool ran ${times} times`);
+      if (output !== `done ${task.id}`) problems.push(`${where} the client's result is ${output}`);
+    } else if (output.includes("Interrupted")) this.interrupted++;
+    else if (output.includes(`done ${task.id}`)) this.commands++;
+    else problems.push(`${where} the result is ${output}`);
     return problems;
   }
 
@@ -244,12 +289,12 @@ class Client {
 }
 
 /** Each effect is made at most once. */
-function checkEffects(file: string): string[] {
+function checkEffects(file: string, isExpected: boolean): string[] {
   let lines: string[];
   try {
     lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
   } catch {
-    return ["no tool has had an effect"];
+    return isExpected ? ["no tool has had an effect"] : [];
   }
   const twice = lines.filter((line, at) => lines.indexOf(line) !== at);
   return twice.map((id) => `the effect ${id} was made twice`);

@@ -21,17 +21,21 @@ export interface Task {
   /** Identifies it, and its effect. */
   readonly id: string;
   readonly words: number;
-  readonly usesTool: boolean;
+  /** The tool that it is done with: one of the server, or one of the client. */
+  readonly tool?: TaskTool;
 }
 
-export function formatTask({ id, words, usesTool }: Task): string {
-  return `Task ${id}: ${words} words${usesTool ? ", with the shell" : ""}.`;
+export type TaskTool = "shell" | "note";
+
+export function formatTask({ id, words, tool }: Task): string {
+  return `Task ${id}: ${words} words${tool ? `, with the ${tool}` : ""}.`;
 }
 
 function parseTask(text: string): Task | undefined {
-  const [, id, words, tool] = /^Task (\S+): (\d+) words(, with the shell)?\.$/m.exec(text) ?? [];
+  const [, id, words, tool] = /^Task (\S+): (\d+) words(?:, with the (\w+))?\.$/m.exec(text) ?? [];
   if (id === undefined) return undefined;
-  return { id, words: Number(words), usesTool: tool !== undefined };
+  const known = tool === "shell" || tool === "note";
+  return { id, words: Number(words), ...(known && { tool }) };
 }
 
 /** The text of the answer to a task, the same every time. */
@@ -87,8 +91,8 @@ async function answer(
       ...{ stop_reason: null, stop_sequence: null, usage },
     },
   });
-  const usesTool = task?.usesTool === true && !isCalled;
-  const [block, deltas] = usesTool ? describeCall(task.id) : describeText(task);
+  const usesTool = task?.tool !== undefined && !isCalled;
+  const [block, deltas] = usesTool ? describeCall(task.id, task.tool) : describeText(task);
   put({ type: "content_block_start", index: 0, content_block: block });
   for (const delta of deltas) {
     if (response.destroyed) return;
@@ -118,12 +122,13 @@ function describeText(task: Task | undefined): [object, object[]] {
   return [{ type: "text", text: "" }, pieces.map((piece) => ({ type: "text_delta", text: piece }))];
 }
 
-/** The effect is a line of a file: whether it was made twice shows. */
-function describeCall(id: string): [object, object[]] {
-  const input = JSON.stringify({ command: `echo ${id} >> effects.txt; echo done ${id}` });
+/** The effect is a line of a file, or a note of the client: whether it was made twice shows. */
+function describeCall(id: string, tool: TaskTool): [object, object[]] {
+  const args = tool === "note" ? { id } : { command: `echo ${id} >> effects.txt; echo done ${id}` };
+  const input = JSON.stringify(args);
   const pieces = input.match(/[\s\S]{1,12}/g) ?? [];
   return [
-    { type: "tool_use", id: `call_${id.replaceAll(/\W/g, "_")}`, name: "shell", input: {} },
+    { type: "tool_use", id: `call_${id.replaceAll(/\W/g, "_")}`, name: tool, input: {} },
     pieces.map((partial_json) => ({ type: "input_json_delta", partial_json })),
   ];
 }
