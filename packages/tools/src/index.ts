@@ -65,6 +65,7 @@ export * from "./shell/tool.ts";
 export { AGENT_KINDS, type AgentKind } from "./agents/task/kinds.ts";
 export { type TaskOptions, taskTool } from "./agents/task/tool.ts";
 export { NotePad, notesTool } from "./memory/notes/tool.ts";
+export { locateRepository, type RepositoryPlace } from "./git/locate.ts";
 export { type Todo, TodoList, todoTool } from "./memory/todo/tool.ts";
 export { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 export { findCheckAfterCommand } from "./workspace/listings.ts";

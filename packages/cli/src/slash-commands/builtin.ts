@@ -7,6 +7,7 @@ import { exportCommand } from "./export.ts";
 import { forkCommand } from "./fork.ts";
 import { handoffCommand } from "./handoff.ts";
 import { helpCommand } from "./help.ts";
+import { jobsCommand } from "./work/jobs.ts";
 import { mcpCommand } from "./mcp.ts";
 import { modelCommand } from "./model.ts";
 import { modeCommand, permissionsCommand } from "./permissions.ts";
@@ -53,6 +54,7 @@ export const builtinCommands: readonly SlashCommand[] = [
   modeCommand,
   permissionsCommand,
   toolsCommand,
+  jobsCommand,
   mcpCommand,
   contextCommand,
   {

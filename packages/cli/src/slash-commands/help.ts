@@ -40,6 +40,7 @@ export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] 
       { keys: "Esc", about: "interrupt; the queue returns to the editor" },
       { keys: "Esc Esc", about: "the tree of this session" },
       { keys: "Shift+Tab", about: "the next mode: what it may do without asking" },
+      { keys: "Ctrl+B", about: "have a running command go on in the background" },
       { keys: "Ctrl+T", about: "the next level of thinking" },
       { keys: "Ctrl+O", about: "show what is cut in full, or in short again" },
       {

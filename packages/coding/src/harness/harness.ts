@@ -41,7 +41,7 @@ import {
   type SessionContext,
   type SessionSettings,
 } from "@gyre/sessions";
-import { type PermissionMode, type Toolset, UnknownToolError } from "@gyre/tools";
+import { type JobChange, type PermissionMode, type Toolset, UnknownToolError } from "@gyre/tools";
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
@@ -85,11 +85,13 @@ import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
 import { isOwnSession, limitForeign, markSettings } from "./own-settings.ts";
 import { findAnnounced, listSteps, noticeOfMode, PLAN_TOOL, planTool, TODO_TOOL } from "./plan.ts";
+import { noticeOfJob } from "../conversation/job-notice.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type Caller, type OpenedTools, openTools } from "./tools.ts";
 import { readWaits } from "./waits.ts";
 import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
+import type { NoticeMessage } from "../conversation/notice.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
 import { isMode, modelValue } from "../text/choices.ts";
 import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
@@ -338,6 +340,9 @@ export class AgentHarness implements Harness {
   #outsideRuns: Usage = {};
   /** What precedes the next prompt. */
   #pendingNotice: string | undefined;
+  /** What has happened since the last run, for the next prompt. */
+  readonly #notices: NoticeMessage[] = [];
+  #isClosing = false;
   /** The mode that the model was last notified of. */
   #announced: string | undefined;
   readonly #planTool: AgentTool | undefined;
@@ -386,6 +391,7 @@ export class AgentHarness implements Harness {
     this.#planTool =
       options.reviewPlan && planTool(options.reviewPlan, (answer) => this.#carryOut(answer));
     this.#pendingNotice = guidanceNews(guidance, instructions, context?.messages ?? []);
+    toolset.jobs.onChange((change) => this.#onJob(change));
     toolset.notes.onChange(async (text) => {
       if (log.session) await saveNotes(log.session, text);
     });
@@ -408,6 +414,11 @@ export class AgentHarness implements Harness {
         beforeCompaction: (signal, trigger) => this.#extensions?.compact(signal, trigger),
       },
       middleware: [
+        // A call of a sub-agent has a parent: its caller gets the notice.
+        {
+          tool: async (call, next) =>
+            call.parentId === undefined ? this.#withNotices(await next()) : next(),
+        },
         ...(mcp ? [mcp.middleware] : []),
         ...(settings.log === undefined ? [] : [logTo(settings.log)]),
         ...guards,
@@ -502,7 +513,7 @@ export class AgentHarness implements Harness {
     const message = userMessage(this.#withNotice(passed), Date.now(), [...attachments, ...images]);
     const notice = noticeOfMode(this.mode, this.#announced, this.#planTool !== undefined);
     this.#announced = notice?.mode ?? this.#announced;
-    const before = [...userCommands, ...(notice ? [notice] : [])];
+    const before = [...userCommands, ...this.#notices.splice(0), ...(notice ? [notice] : [])];
     const first = this.#run([...before, message], output, control);
     return this.#runToCompletion(first, output, control);
   }
@@ -706,6 +717,7 @@ export class AgentHarness implements Harness {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     this.agent.abort();
     await this.agent.waitForIdle();
     await this.#payments.save();
@@ -721,6 +733,19 @@ export class AgentHarness implements Harness {
   #nameSession(): void {
     const { session } = this.#log;
     if (session) this.agent.sessionId = session.header.id;
+  }
+
+  /** The model gets to know that a job has ended: with the next result or prompt. */
+  #onJob({ job, isNews }: JobChange): void {
+    if (isNews && job.end && !this.#isClosing) this.#notices.push(noticeOfJob(job));
+  }
+
+  /** A result, with what has happened meanwhile. */
+  #withNotices(result: AgentToolResult): AgentToolResult {
+    const notices = this.#notices.splice(0);
+    if (notices.length === 0) return result;
+    const texts = notices.map(({ text }) => ({ type: "text" as const, text: `[${text}]` }));
+    return { ...result, content: [...result.content, ...texts] };
   }
 
   #onEvent(event: AgentEvent): void | Promise<void> {

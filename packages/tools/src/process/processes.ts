@@ -59,6 +59,9 @@ export interface RunningProgram {
   readonly ended: Promise<ProgramEnd>;
   /** What it has written so far. */
   output(): { stdout: CapturedOutput; stderr: CapturedOutput };
+  /** Neither `signal` nor `timeoutMs` ends it any more; `stop` does. */
+  detach(): void;
+  stop(): void;
 }
 
 interface Exit {
@@ -176,6 +179,11 @@ export async function startProgram(
     pid,
     ended: settle(),
     output: () => ({ stdout: stdout.capture.get(), stderr: stderr.capture.get() }),
+    detach() {
+      cancelTimeout?.();
+      signal?.removeEventListener("abort", onAbort);
+    },
+    stop: onAbort,
   };
 }
 

@@ -9,7 +9,7 @@ import { findNamedFiles } from "../git/private/named-files.ts";
 import { type GitView, PrivateGit } from "../git/private/private-git.ts";
 import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
 import { containCommand } from "../process/containment.ts";
-import { type ProgramEnd, runProgram } from "../process/processes.ts";
+import { type ProgramEnd, runProgram, startProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
 import { fromSource } from "../text/provenance.ts";
 import { shellOn } from "./find-shell.ts";
@@ -44,6 +44,7 @@ import {
 } from "./tool.ts";
 import { counted, textResult, within } from "../text/text.ts";
 import { humanSize, listedName } from "../text/truncate.ts";
+import { JobFeed } from "./jobs/job-table.ts";
 import { hintAtSandbox } from "./sandbox-hint.ts";
 import { openDomains } from "./domains.ts";
 import type { DomainProxy } from "../web/proxy/proxy.ts";
@@ -91,33 +92,46 @@ export async function runShell(
       sandbox.kind === "none" ? await containCommand(confined, args.command) : confined;
     // A command that has all rights of the user needs no git to use them.
     const watch = sandbox.kind === "none" ? undefined : watchGit(env, view);
+    /** What is open for the command is closed when it ends as a job. */
+    const becomeJob = (): (() => Promise<void>) => {
+      watch?.beforeJob();
+      const endView = git && view ? git.endLater(view) : undefined;
+      const [jobProxy, jobHeld] = [proxy, held];
+      view = undefined;
+      proxy = undefined;
+      held = undefined;
+      return async () => {
+        jobHeld?.end();
+        await jobProxy?.close();
+        await endView?.();
+        await watch?.afterJob(() => hasJobs(options));
+      };
+    };
     if (!isJob || !options.jobs) {
       return await runCommand({
         env,
         options,
         sandbox,
         program,
+        command: args.command,
         timeoutMs,
         signal,
         watch,
         view,
         proxy,
+        becomeJob,
         onUpdate,
       });
     }
-    watch?.beforeJob();
-    const endView = git && view ? git.endLater(view) : undefined;
-    const [jobProxy, jobHeld] = [proxy, held];
-    const id = await options.jobs.start(program, args.command, args.timeoutMs, async () => {
-      jobHeld?.end();
-      await jobProxy?.close();
-      await endView?.();
-      await watch?.afterJob(() => hasJobs(options));
-    });
-    view = undefined;
-    proxy = undefined;
-    held = undefined;
-    return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
+    const open = { view, proxy, held };
+    const after = becomeJob();
+    try {
+      const id = await options.jobs.start(program, args.command, args.timeoutMs, after);
+      return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
+    } catch (error) {
+      ({ view, proxy, held } = open);
+      throw error;
+    }
   } finally {
     held?.end();
     await proxy?.close();
@@ -191,28 +205,31 @@ interface Command {
   options: ShellOptions;
   sandbox: Sandbox;
   program: ProgramSpec;
+  command: string;
   timeoutMs: number;
   signal: AbortSignal;
   watch: GitWatch | undefined;
   view: GitView | undefined;
   proxy: DomainProxy | undefined;
+  /** Gives what is to be done when it ends as a job. */
+  becomeJob: () => () => Promise<void>;
   onUpdate: (progress: AgentToolResult) => void;
 }
 
 async function runCommand(command: Command): Promise<AgentToolResult> {
-  const { env, options, sandbox, program, timeoutMs, signal, watch, view, onUpdate } = command;
+  const { env, options, sandbox, watch, view, onUpdate } = command;
   const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
   const before = await protectedEntries(env);
   const named = followNamed(await findNamedFiles(env.workspace.root, env.environment));
   const gitBefore = watch?.before();
   try {
-    const end = await runProgram(program, {
-      timeoutMs,
-      signal,
-      spoolFolder: env.spoolFolder,
-      clock: env.clock,
-      onOutput: (piece) => progress.add(piece),
-    });
+    const end = await runMovable(command, (piece) => progress.add(piece));
+    if ("id" in end) {
+      return textResult(
+        `The user has moved it to the background: it goes on as ${end.id}, and you are notified when it ends. Read its output with the tool jobs.`,
+        end,
+      );
+    }
     const aside: PutAside[] = [];
     const carried: string[] = [];
     // What fails before is no way to have the rest left where it is.
@@ -228,6 +245,45 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
     return await shellResult(env, options, end, aside, [...carried, ...denials, ...notes]);
   } finally {
     progress.stop();
+  }
+}
+
+/** Runs a command to its end, or until the user has it go on as a job. */
+async function runMovable(
+  { env, options: { jobs }, program, command, timeoutMs, signal, becomeJob }: Command,
+  onOutput: (piece: string) => void,
+): Promise<ProgramEnd | { id: string }> {
+  const { clock, spoolFolder } = env;
+  const run = { timeoutMs, signal, spoolFolder, clock };
+  if (!jobs || signal.aborted) return runProgram(program, { ...run, onOutput });
+  const feed = new JobFeed();
+  const startedAt = clock.now();
+  let isMoved = false;
+  const running = await startProgram(program, {
+    ...run,
+    onOutput(piece) {
+      feed.add(piece);
+      if (!isMoved) onOutput(piece);
+    },
+  });
+  let takeBack = (): void => {};
+  const moved = new Promise<{ id: string }>((settle) => {
+    takeBack = jobs.offer({
+      move() {
+        const end: { after?: () => Promise<void> } = {};
+        const after = async (): Promise<void> => end.after?.();
+        const id = jobs.adopt({ command, startedAt, program: running, feed, after });
+        isMoved = true;
+        end.after = becomeJob();
+        takeBack();
+        settle({ id });
+      },
+    });
+  });
+  try {
+    return await Promise.race([running.ended, moved]);
+  } finally {
+    takeBack();
   }
 }
 

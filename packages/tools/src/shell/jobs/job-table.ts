@@ -36,11 +36,25 @@ interface Job {
   program: RunningProgram;
   /** It has ended, and so has what comes after it. */
   settled: Promise<void>;
-  stop: AbortController;
+  stop: () => void;
   unread: Unread;
   end?: ProgramEnd;
   /** Called when there is something new to report. */
   wake: Set<() => void>;
+  /** It was asked to end, or its end is waited for: that is no news. */
+  isAwaited: boolean;
+}
+
+/** What has happened to a job. `isNews`: it ended without anybody asking for that. */
+export interface JobChange {
+  job: JobInfo;
+  isNews: boolean;
+}
+
+/** A command that runs in the foreground and can go on as a job. */
+export interface Movable {
+  /** Has it go on in the background. Throws where that is not possible: it stays as it is then. */
+  move(): void;
 }
 
 /** Text that is not read yet: the last of it. */
@@ -74,6 +88,30 @@ class Unread {
   }
 }
 
+/** What a program has written since it was last read. */
+export class JobFeed {
+  readonly unread: Unread = new Unread();
+  readonly wake: Set<() => void> = new Set();
+
+  add(piece: string): void {
+    this.unread.add(piece);
+    this.notify();
+  }
+
+  notify(): void {
+    for (const run of [...this.wake]) run();
+  }
+}
+
+/** A program that runs, with what it takes to be a job. */
+export interface AdoptedProgram {
+  command: string;
+  startedAt: number;
+  program: RunningProgram;
+  feed: JobFeed;
+  after?: (() => Promise<void>) | undefined;
+}
+
 export interface JobTableOptions {
   /** As in `RunOptions`. */
   spoolFolder: string;
@@ -90,6 +128,8 @@ export class JobTable {
   readonly #options: JobTableOptions;
   readonly #jobs = new Map<string, Job>();
   readonly #starting = new Set<Promise<Job>>();
+  readonly #listeners = new Set<(change: JobChange) => void>();
+  readonly #movable = new Set<Movable>();
   #count = 0;
   #isClosed = false;
 
@@ -126,33 +166,79 @@ export class JobTable {
   ): Promise<Job> {
     const { startProgram } = await import("../../process/processes.ts");
     const { clock, spoolFolder } = this.#options;
-    const stop = new AbortController();
-    const unread = new Unread();
-    const wake = new Set<() => void>();
-    const notify = (): void => {
-      for (const run of [...wake]) run();
-    };
+    const feed = new JobFeed();
     const startedAt = clock.now();
     const running = await startProgram(program, {
       spoolFolder,
       clock,
-      signal: stop.signal,
       ...(timeoutMs !== undefined && { timeoutMs }),
-      onOutput: (piece) => {
-        unread.add(piece);
-        notify();
-      },
+      onOutput: (piece) => feed.add(piece),
     });
+    return this.#add({ command, startedAt, program: running, feed, after });
+  }
+
+  /** Has a program that runs go on as a job, and gives its id. `after` as in `start`. */
+  adopt(adopted: AdoptedProgram): string {
+    if (this.#isClosed) throw new Error("The agent has ended: no job is started any more.");
+    this.#makeRoom();
+    adopted.program.detach();
+    return this.#add(adopted).id;
+  }
+
+  #add({ command, startedAt, program, feed, after }: AdoptedProgram): Job {
     const { token } = this.#options;
     const id = `job-${token === undefined ? "" : `${token}-`}${++this.#count}`;
-    const settled = running.ended.then(() => after?.());
-    const job: Job = { id, command, startedAt, program: running, settled, stop, unread, wake };
+    const { unread, wake } = feed;
+    const job: Job = {
+      id,
+      command,
+      startedAt,
+      program,
+      settled: program.ended.then(() => after?.()),
+      stop: () => program.stop(),
+      unread,
+      wake,
+      isAwaited: false,
+    };
     this.#jobs.set(id, job);
-    void running.ended.then((end) => {
+    this.#report({ job: this.#info(job), isNews: false });
+    void program.ended.then((end) => {
       job.end = end;
-      notify();
+      const isNews = !job.isAwaited && wake.size === 0;
+      feed.notify();
+      this.#report({ job: this.#info(job), isNews });
     });
     return job;
+  }
+
+  /** Calls `listener` when a job has started or ended; the answer takes it back. */
+  onChange(listener: (change: JobChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #report(change: JobChange): void {
+    for (const listener of [...this.#listeners]) listener(change);
+  }
+
+  /** A command runs in the foreground until the answer is called. */
+  offer(command: Movable): () => void {
+    this.#movable.add(command);
+    return () => void this.#movable.delete(command);
+  }
+
+  get hasMovable(): boolean {
+    return this.#movable.size > 0;
+  }
+
+  /** Has all commands of the foreground go on as jobs. */
+  moveAll(): void {
+    for (const command of [...this.#movable]) command.move();
+  }
+
+  /** All that a job has written, or its beginning and its end: what is to be read stays so. */
+  peek(id: string): ReturnType<RunningProgram["output"]> {
+    return this.#get(id).program.output();
   }
 
   /** What a job wrote since it was last read. */
@@ -190,7 +276,9 @@ export class JobTable {
 
   /** Ends a job with all that it started. One that has ended is left as it is. */
   async stop(id: string): Promise<JobInfo> {
-    this.#get(id).stop.abort();
+    const job = this.#get(id);
+    job.isAwaited = true;
+    if (!job.end) job.stop();
     return this.ended(id);
   }
 

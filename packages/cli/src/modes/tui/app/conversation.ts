@@ -24,6 +24,8 @@ import {
 import { keyTable } from "../../../slash-commands/help.ts";
 import { partsMarkdown } from "../../../text/markdown-text.ts";
 import { oneLine } from "@gyre/coding/internal/text/shown-text";
+import { noticeOfJob } from "@gyre/coding/internal/conversation/job-notice";
+import { readBranch } from "./branch.ts";
 import type { FooterFacts } from "./footer.ts";
 import { formatKey, type Key } from "../terminal/key.ts";
 import { createErrorBlock } from "../transcript/message-blocks.ts";
@@ -70,6 +72,10 @@ export class TerminalConversation implements ConversationView {
   /** When Esc interrupted something. */
   #interruptedAt = Number.NEGATIVE_INFINITY;
   #hint: string | undefined;
+  /** The branch of the repository, as it was when something began or ended. */
+  #branch: string | undefined;
+  /** The agent whose jobs are shown. */
+  #watched: Harness | undefined;
   /** Takes the plan that the user edits; undefined: they left it as it was. */
   #editedPlan: ((plan: string | undefined) => void) | undefined;
 
@@ -119,6 +125,8 @@ export class TerminalConversation implements ConversationView {
       ...(harness && { model: harness.model, compactAt: harness.compactAt }),
       thinking: harness?.agent.state.thinkingLevel ?? settings.thinking ?? "off",
       mode: harness?.mode ?? settings.mode ?? "ask",
+      branch: this.#branch,
+      jobs: harness?.toolset.jobs.list().filter(({ end }) => !end).length ?? 0,
       usage: harness?.spending.session ?? {},
       ...(contextTokens !== undefined && { contextTokens }),
     };
@@ -129,6 +137,11 @@ export class TerminalConversation implements ConversationView {
     this.#hint = undefined;
     if (this.#editedPlan) return this.#editedPlan(text);
     void this.controller.submit(text, followUp);
+  }
+
+  /** Whether a key is for the program although the editor has a use for it. */
+  claims(key: Key): boolean {
+    return formatKey(key) === "ctrl+b" && this.controller.harness?.toolset.jobs.hasMovable === true;
   }
 
   /** Called for typed text: the next key does not count as the second of two. */
@@ -157,6 +170,8 @@ export class TerminalConversation implements ConversationView {
         return void this.controller.takeBack();
       case "ctrl+g":
         return void this.#editOutside();
+      case "ctrl+b":
+        return this.#moveToBackground();
       case "ctrl+o":
         return this.#options.transcript.expand();
       case "shift+tab":
@@ -262,6 +277,9 @@ export class TerminalConversation implements ConversationView {
   }
 
   update(): void {
+    const { harness } = this.controller;
+    if (harness && harness !== this.#watched) this.#watch(harness);
+    this.#branch = harness && readBranch(harness.toolset.env.workspace.root);
     if (this.controller.task) this.#spinner.start();
     else this.#spinner.stop();
     this.#options.window.draw();
@@ -315,6 +333,26 @@ export class TerminalConversation implements ConversationView {
     if (isBusy || isHurry) this.#interruptedAt = now;
     if (isBusy) this.controller.interrupt();
     else if (isSecond && !isHurry) void this.controller.runNamed("tree");
+  }
+
+  /** Shows jobs that start and end. */
+  #watch(harness: Harness): void {
+    this.#watched = harness;
+    harness.toolset.jobs.onChange(({ job, isNews }) => {
+      if (isNews && this.#watched === harness) {
+        this.#options.transcript.note(noticeOfJob(job).summary);
+        this.#notify("a job of gyre has ended");
+      }
+      this.#options.window.drawSoon();
+    });
+  }
+
+  #moveToBackground(): void {
+    try {
+      this.controller.harness?.toolset.jobs.moveAll();
+    } catch (error) {
+      this.#showError(error);
+    }
   }
 
   /** Ctrl-C: leaves a panel, else clears the editor, else interrupts, else (twice) quits. */

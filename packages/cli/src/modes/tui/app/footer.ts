@@ -1,6 +1,7 @@
 import type { Model, ThinkingLevel, Usage } from "@gyre/ai";
 import type { PermissionMode } from "@gyre/tools";
 import { dollars } from "../../../text/dollars.ts";
+import { counted } from "../../../text/tool-text.ts";
 import { fitRow, type Row, type Span, span, widthOfRow } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
@@ -15,6 +16,10 @@ export interface FooterFacts {
   model?: Pick<Model, "id">;
   thinking: ThinkingLevel;
   mode: PermissionMode;
+  /** Of the repository. */
+  branch?: string | undefined;
+  /** Background jobs that run. */
+  jobs?: number;
   /** Of the whole session. */
   usage: Usage;
   /** Tokens of the last request and its answer, with which the next request begins. */
@@ -25,7 +30,9 @@ export interface FooterFacts {
 
 /** The last row: the model and its settings on the left, its usage on the right. */
 export function footerRow(facts: FooterFacts, columns: number, theme: Theme): Row {
-  const left = describeModel(facts, theme);
+  const whole = describeModel(facts, theme);
+  const left =
+    widthOfRow(whole) <= columns ? whole : describeModel({ ...facts, branch: undefined }, theme);
   // Without room for all, the least useful facts are left out first.
   const right = describeUsage(facts, theme);
   for (let count = right.length; count >= 0; count--) {
@@ -36,11 +43,16 @@ export function footerRow(facts: FooterFacts, columns: number, theme: Theme): Ro
   return fitRow(left, columns);
 }
 
-function describeModel({ model, thinking, mode }: FooterFacts, theme: Theme): Span[] {
+function describeModel(
+  { model, thinking, mode, branch, jobs = 0 }: FooterFacts,
+  theme: Theme,
+): Span[] {
   const parts = [
     span(model?.id ?? "no model yet", theme.dim),
     ...(thinking === "off" ? [] : [span(`thinking ${thinking}`, theme.dim)]),
     ...(mode === "ask" ? [] : [span(mode, mode === "full" ? theme.warning : theme.dim)]),
+    ...(branch === undefined ? [] : [span(branch, theme.dim)]),
+    ...(jobs === 0 ? [] : [span(counted(jobs, "job"), theme.accent)]),
   ];
   return joinParts(parts, theme);
 }

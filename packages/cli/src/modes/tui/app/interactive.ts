@@ -101,6 +101,7 @@ class Program {
       quirks: { lowersCursor: io.env["TERM_PROGRAM"] === "vscode" },
       onSubmit: (text, followUp) => this.#submit(text, followUp),
       onTyped: () => this.#conversation?.typed(),
+      claims: (key) => this.#conversation?.claims(key) ?? false,
       onKey: (key) => this.#key(key),
       onEnd: () => this.#leave(EXIT.done),
     });

@@ -33,6 +33,8 @@ export interface WindowOptions {
   footer: (columns: number) => Row;
   quirks?: TerminalQuirks;
   onSubmit: (text: string, followUp: boolean) => void;
+  /** Whether a key is for `onKey`, although the editor has a use for it. */
+  claims: (key: Key) => boolean;
   /** Called with a key that the editor does not handle. */
   onKey: (key: Key) => void;
   /** Called when something else was typed. */
@@ -269,7 +271,7 @@ export class Window implements Ui {
 
   #sendToEditor(event: TerminalEvent): void {
     const { editor, onKey, onSubmit } = this.#options;
-    if (isInterrupt(event)) {
+    if (event.type === "key" && (isInterrupt(event) || this.#options.claims(event))) {
       onKey(event);
       this.draw();
       return;

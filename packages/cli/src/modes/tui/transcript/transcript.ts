@@ -156,7 +156,10 @@ export class Transcript {
         break;
       case "message_start":
         if (event.message.role === "user") this.add(createUserBlock(theme, event.message.content));
-        if (event.message.role === "notice") this.note(event.message.summary);
+        // The end of a job is shown when it happens.
+        if (event.message.role === "notice" && event.message.mode !== undefined) {
+          this.note(event.message.summary);
+        }
         // Open parts of another message stay as they are.
         if (event.message.role === "assistant") this.#parts.close();
         break;
