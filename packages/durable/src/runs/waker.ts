@@ -9,8 +9,8 @@ const LATE_WHEN_BUSY_MS = 10_000;
 const MOST_LATE = 100;
 /** Sessions that a worker was called for in vain, of which one is woken. */
 const MISSED_AT_ONCE = 20;
-/** More than these are found late. */
-const MOST_MISSED = 10_000;
+/** Of more sessions nothing is remembered here: they are found late, or woken twice. */
+const MOST_REMEMBERED = 10_000;
 /** A session that stays ready is woken after 1, 2, 4, 8 and 16 s, and then each 16 s. */
 const LONGEST_PAUSE_S = 16;
 /** The clock of an engine may be a little ahead. */
@@ -29,6 +29,8 @@ export class Waker {
   /** Up to which session those that are late have been woken, so that some that stay late do not hide others. */
   #lateAfter = "";
   readonly #missed = new Set<string>();
+  /** The last key that each late session was woken under. */
+  readonly #lateKeys = new Map<string, string>();
 
   constructor(store: Store, engine: Engine, report: (error: unknown) => void) {
     this.engine = engine;
@@ -56,7 +58,7 @@ export class Waker {
 
   /** The engine has called a worker that could not claim the session: of a tenant at its cap, for example. */
   noteMissed(session: string): void {
-    if (this.#missed.size < MOST_MISSED) this.#missed.add(session);
+    if (this.#missed.size < MOST_REMEMBERED) this.#missed.add(session);
   }
 
   /** Something has ended: one of those that were missed may have its place. */
@@ -111,11 +113,16 @@ export class Waker {
 
   async #wake(ready: ReadySession, isLate: boolean): Promise<void> {
     const { session, tenant, pool, priority, inMs } = ready;
+    const key = isLate ? formatKey(ready) : undefined;
+    if (key !== undefined && this.#lateKeys.get(session) === key) return;
     await this.engine.wake(session, {
       ...{ tenant, pool, priority },
       ...(inMs > 0 && { inMs: inMs + SLACK_MS }),
-      ...(isLate && { key: formatKey(ready) }),
+      ...(key !== undefined && { key }),
     });
+    if (key === undefined) return;
+    if (this.#lateKeys.size >= MOST_REMEMBERED) this.#lateKeys.clear();
+    this.#lateKeys.set(session, key);
   }
 }
 
