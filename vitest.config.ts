@@ -26,6 +26,7 @@ export default defineConfig({
       "packages/*/src/**/*.test.ts",
       "scripts/**/*.test.ts",
       "docs/**/*.test.ts",
+      "editors/*/src/**/*.test.ts",
       "tests/*/src/**/*.test.ts",
       "tests/bench/{peers,report}/*.test.ts",
     ],

@@ -22,7 +22,10 @@ const VERB_COLUMN = 18;
 
 /** The options of a run, as they belong together. */
 export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[] }[] = [
-  { title: "Prompt and answer", options: ["print", "output", "schema", "quiet", "screen-reader"] },
+  {
+    title: "Prompt and answer",
+    options: ["print", "output", "schema", "quiet", "draft", "screen-reader"],
+  },
   {
     title: "Model",
     options: ["model", "thinking", "api-key", "system-prompt", "append-system-prompt"],

@@ -144,6 +144,11 @@ export const OPTIONS = {
     about: "add a line for each call to a file",
   },
   quiet: { type: "boolean", short: "q", about: "no progress on stderr" },
+  draft: {
+    type: "string",
+    value: "TEXT",
+    about: "in a terminal: text that the prompt begins with, to be finished by hand",
+  },
   "screen-reader": { type: "boolean", about: "plain lines, for what reads a terminal aloud" },
   port: {
     type: "string",
@@ -314,6 +319,7 @@ export const COMMANDS = {
       "fork",
       "history",
       "quiet",
+      "draft",
       "screen-reader",
       "timeout",
       "database",

@@ -14,8 +14,8 @@ import { runProgram } from "./processes.ts";
  */
 
 const TREES = countCases(12, 60, "GYRE_TREE_TIMES");
-/** Stated; a run of few trees under load gets more. */
-const MAX_P95_MS = TREES >= 100 ? 250 : 1_000;
+/** Stated, for a machine with nothing else to do. A run of few trees finds those that never end. */
+const MAX_P95_MS = TREES >= 100 ? 250 : 20_000;
 const ABORT_AFTER_MS = 80;
 
 /** Of those that end when they are asked to and those that do not, about as many. */

@@ -127,4 +127,13 @@ describe("a command of .claude/commands", () => {
     await run.until("was not run, and nothing was sent");
     expect(service.requests).toEqual([]);
   });
+
+it("--draft is what the prompt begins with, and the user finishes it", async () => {
+  const { run, service } = await open([{ say: "Read it." }], {
+    args: ["--draft", "src/a.ts:3-7 "],
+  });
+  await run.until(/^› src\/a\.ts:3-7/m);
+  ask(run, "is wrong");
+  await run.until("Read it.");
+  expect(JSON.stringify(service.requests.at(-1)?.body)).toContain("src/a.ts:3-7 is wrong");
 });

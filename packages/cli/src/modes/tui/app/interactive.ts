@@ -89,6 +89,7 @@ class Program {
       onChange: () => this.#window.draw(),
     });
     this.#editor.placeholder = PLACEHOLDER;
+    if (values.draft !== undefined) this.#editor.set(values.draft);
     this.#window = new Window({
       tty: this.#tty,
       theme: this.#theme,
