@@ -309,3 +309,18 @@ it.each([
   expect(existsSync(join(folder, "made.txt"))).toBe(stop === "done");
   await again.close();
 });
+
+it.each([
+  ["are added to the result of a change", {}, true],
+  ["are not looked for where a setting says so", { diagnostics: false }, false],
+])("errors that a language server finds %s", async (_, more, isAdded) => {
+  const server = join(import.meta.dirname, "../../../tools/src/testing/language-server.mjs");
+  const requests: Context[] = [];
+  const change = call("write", { path: "a.txt", content: "this is wrong" });
+  const fake = { command: [process.execPath, server, "--pull"], files: { ".txt": "plaintext" } };
+  const settings = { tools: ["write"], mode: "full" as const, languageServers: { fake }, ...more };
+  const opened = await open(settings, [change, "Done."], {}, (context) => requests.push(context));
+  await opened.prompt({ text: "Write." });
+  const text = JSON.stringify(requests.at(-1)?.messages);
+  expect(text.includes("fake now finds 1 error in a.txt:\\na.txt:1:9 it is wrong")).toBe(isAdded);
+});

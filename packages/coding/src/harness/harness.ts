@@ -45,6 +45,7 @@ import { type JobChange, type PermissionMode, type Toolset, UnknownToolError } f
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
+import type { EditDiagnostics } from "./diagnostics.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
 import {
   AgentTexts,
@@ -153,12 +154,14 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
   try {
     const recorder = await openRecorder(options, toolset, log);
     const watch = watchGuidance(options, parts.guidance, toolset);
+    const diagnostics = await openDiagnostics(settings, toolset);
     // Only calls that were allowed are recorded, so the recorders are the innermost.
     guards.push(
       ...(parts.extensions?.middleware ?? []),
       permissionsFor(parts, toolset, log),
       watch.middleware,
       ...(recorder ? [recorder.middleware] : []),
+      ...(diagnostics ? [diagnostics.middleware] : []),
     );
     subAgentGuards.push(...(tools.mcp ? [tools.mcp.middleware] : []), ...guards);
     // What the user calls is no part of the session, and is asked about again after a crash.
@@ -173,7 +176,7 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
     }
     return {
       open(createAgent) {
-        const recorders = { fileHistory: recorder, watch };
+        const recorders = { fileHistory: recorder, watch, diagnostics };
         const harness = new AgentHarness(
           parts,
           tools,
@@ -187,6 +190,7 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
       },
       async close() {
         await recorder?.close();
+        await diagnostics?.close();
         await toolset.close();
         watch.close();
       },
@@ -276,6 +280,16 @@ async function openRecorder(
   });
 }
 
+/** Adds the errors that language servers find to results of calls that change files, where that is wanted. */
+async function openDiagnostics(
+  settings: Settings,
+  toolset: Toolset,
+): Promise<EditDiagnostics | undefined> {
+  if (settings.diagnostics === false) return undefined;
+  const { EditDiagnostics: Opened } = await import("./diagnostics.ts");
+  return new Opened(toolset, settings);
+}
+
 /** Records what calls write for agents to read: it is not used before the user has seen it. */
 function watchGuidance(
   { cwd, env, warn }: HarnessOptions,
@@ -296,6 +310,7 @@ function watchGuidance(
 /** What records what calls do. */
 interface Recorders {
   fileHistory: FileRecorder | undefined;
+  diagnostics: EditDiagnostics | undefined;
   watch: GuidanceWatch;
 }
 
@@ -324,6 +339,7 @@ export class AgentHarness implements Harness {
   readonly givenRules: readonly string[];
   readonly #watch: GuidanceWatch;
   readonly #userGuards: readonly Middleware[];
+  readonly #diagnostics: EditDiagnostics | undefined;
   readonly #extensions: Extensions | undefined;
   readonly #options: HarnessOptions;
   readonly #models: Models;
@@ -352,7 +368,7 @@ export class AgentHarness implements Harness {
     { toolset, mcp }: OpenedTools,
     { guards, userGuards }: Guards,
     log: SessionLog,
-    { fileHistory, watch }: Recorders,
+    { fileHistory, watch, diagnostics }: Recorders,
     createAgent: (options: AgentOptions) => AbortableAgent,
   ) {
     const { options, settings, models, model, context, guidance, results } = parts;
@@ -360,6 +376,7 @@ export class AgentHarness implements Harness {
     this.fileHistory = fileHistory;
     this.#watch = watch;
     this.#userGuards = userGuards;
+    this.#diagnostics = diagnostics;
     this.#options = options;
     this.denied = parts.denied;
     this.skills = guidance.hasSkillTool ? guidance.skills : [];
@@ -723,6 +740,7 @@ export class AgentHarness implements Harness {
     await this.#payments.save();
     await this.#log.saved();
     await this.fileHistory?.close();
+    await this.#diagnostics?.close();
     await this.toolset.close();
     this.#watch.close();
     const { session } = this.#log;

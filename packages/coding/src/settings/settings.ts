@@ -7,6 +7,14 @@ import type { PermissionMode } from "@gyre/tools";
  * key by key, but for `allow`, `ask`, `deny`, `models`, `mcp`, `plugins` and `hooks`, which add up.
  * What each may be is in settings-table.ts.
  */
+/** A program that finds errors in files by the Language Server Protocol. */
+export interface LanguageServerSetting {
+  /** The program and its arguments. */
+  command: readonly string[];
+  /** Ids of languages by the endings of files: `{ ".go": "go" }`. */
+  files: Readonly<Record<string, string>>;
+}
+
 export interface Settings {
   /** A name ("sonnet"), or service/id. */
   model?: string;
@@ -78,6 +86,10 @@ export interface Settings {
   plugins?: readonly string[];
   /** Programs that run at an event, as in docs/plugins.md. */
   hooks?: Readonly<Record<string, unknown>>;
+  /** Whether the model gets the errors that language servers find in files after a change. */
+  diagnostics?: boolean;
+  /** Language servers beside those that are known, by name, as in docs/diagnostics.md. */
+  languageServers?: Readonly<Record<string, LanguageServerSetting>>;
   /** How the terminal says that it is done, or that it asks. */
   notify?: "off" | "bell" | "desktop";
   /** Lines one after the other, for what reads a terminal aloud. */

@@ -1,7 +1,7 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { addToolLists, DEFAULT_TOOLS } from "../core/tool-lists.ts";
 import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
-import type { Settings } from "./settings.ts";
+import type { LanguageServerSetting, Settings } from "./settings.ts";
 
 export type SettingName = keyof Settings;
 export type SettingValue<K extends SettingName> = NonNullable<Settings[K]>;
@@ -183,6 +183,41 @@ const SERVERS: Kind<Readonly<Record<string, unknown>>> = {
   is: (value) => MODELS.is(value),
   read: () => undefined,
 };
+
+const LANGUAGE_SERVERS: Kind<Readonly<Record<string, LanguageServerSetting>>> = {
+  allowed: 'an object such as { "go": { "command": ["gopls"], "files": { ".go": "go" } } }',
+  schema: {
+    type: "object",
+    additionalProperties: {
+      type: "object",
+      properties: {
+        command: {
+          description: "The program and its arguments.",
+          type: "array",
+          items: TEXT_SCHEMA,
+          minItems: 1,
+        },
+        files: {
+          description: "Ids of languages by the endings of files.",
+          type: "object",
+          additionalProperties: TEXT_SCHEMA,
+        },
+      },
+      required: ["command", "files"],
+      additionalProperties: false,
+    },
+  },
+  is: (value): value is Readonly<Record<string, LanguageServerSetting>> =>
+    MODELS.is(value) && Object.values(value).every(isLanguageServer),
+  read: () => undefined,
+};
+
+function isLanguageServer(value: unknown): value is LanguageServerSetting {
+  if (!MODELS.is(value) || Object.keys(value).length > 2) return false;
+  const { command, files } = value;
+  const isProgram = Array.isArray(command) && command.length > 0 && command.every(isText);
+  return isProgram && MODELS.is(files) && Object.values(files).every(isText);
+}
 
 const HOOK_SCHEMA = {
   type: "object",
@@ -597,6 +632,18 @@ export const SETTINGS: {
     about: "Programs that run at an event. Adds up.",
     otherwise: "none",
     add: allHooks,
+  },
+  diagnostics: {
+    kind: YES_OR_NO,
+    about: "Whether the model gets the errors that language servers find in files after a change.",
+    standard: true,
+    env: "GYRE_DIAGNOSTICS",
+  },
+  languageServers: {
+    kind: LANGUAGE_SERVERS,
+    about: "Language servers for other languages, by name. They run without a sandbox, too.",
+    otherwise: "TypeScript and Python, where a server is installed and a sandbox holds",
+    project: { why: "They are programs that run unasked.", allows: () => false },
   },
   notify: {
     kind: choiceKind(["off", "bell", "desktop"]),

@@ -1,6 +1,12 @@
 import { homedir } from "node:os";
 import { isAbsolute, parse, resolve } from "node:path";
-import type { CallToolResult, Client, Tool, Transport } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  Client,
+  JSONRPCMessage,
+  Tool,
+  Transport,
+} from "@modelcontextprotocol/client";
 import { type Clock, errorMessage, redact } from "@gyre/ai";
 import { cleanEnvironment } from "../process/environment.ts";
 import { leadsInto } from "../sandbox/search-path.ts";
@@ -13,7 +19,7 @@ import {
   type McpServerEntry,
 } from "./config.ts";
 import type { McpFetch } from "./http-transport.ts";
-import type { StdioTransport } from "./stdio-transport.ts";
+import type { StdioTransport } from "../process/stdio-transport.ts";
 
 /** From the start of a server to the list of its tools: some are downloaded first. */
 export const CONNECT_TIMEOUT_MS = 60_000;
@@ -75,12 +81,14 @@ export interface CallOptions {
   onProgress: (progress: { progress: number; total?: number; message?: string }) => void;
 }
 
+type Program = StdioTransport<JSONRPCMessage>;
+
 /** A connection that is open. */
 interface Live {
   client: Client;
   transport: Transport & { terminateSession?(): Promise<void> };
   /** Of a program. */
-  program?: StdioTransport;
+  program?: Program;
   tools: readonly Tool[];
   /** What was made of these. */
   listed?: { of: readonly Tool[]; tools: readonly ListedTool[] };
@@ -334,15 +342,13 @@ export class McpConnection {
     }
   }
 
-  async #program(
-    config: McpProgram,
-  ): Promise<{ transport: StdioTransport; program: StdioTransport }> {
+  async #program(config: McpProgram): Promise<{ transport: Program; program: Program }> {
     const [{ StdioTransport: Stdio }, { parseJSONRPCMessage: parse }] = await Promise.all([
-      import("./stdio-transport.ts"),
+      import("../process/stdio-transport.ts"),
       import("@modelcontextprotocol/client"),
     ]);
     const { cwd, env, notesFolder } = this.#options;
-    const program = new Stdio({
+    const program: Program = new Stdio({
       command: config.command,
       args: config.args ?? [],
       cwd: config.cwd === undefined ? neutralFolder(cwd, env) : resolve(cwd, config.cwd),

@@ -1,4 +1,4 @@
-import { MAX_MESSAGE_BYTES } from "./stdio-transport.ts";
+import { MAX_MESSAGE_BYTES } from "../process/stdio-transport.ts";
 
 /** Of the body of an answer that is an error. */
 const MAX_ERROR_BYTES = 65_536;

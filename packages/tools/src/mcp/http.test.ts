@@ -5,7 +5,7 @@ import { systemClock } from "@gyre/ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { McpConnection, McpError } from "./connection.ts";
 import { limitedFetch } from "./http-transport.ts";
-import { MAX_MESSAGE_BYTES } from "./stdio-transport.ts";
+import { MAX_MESSAGE_BYTES } from "../process/stdio-transport.ts";
 
 interface Message {
   id?: number;

@@ -16,7 +16,7 @@ import {
   toJsonSchema,
   validateToolArguments,
 } from "@gyre/ai";
-import { MAX_MESSAGE_BYTES } from "./stdio-transport.ts";
+import { MAX_MESSAGE_BYTES } from "../process/stdio-transport.ts";
 
 export interface ServeMcpOptions {
   tools: readonly AgentTool[];

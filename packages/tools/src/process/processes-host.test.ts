@@ -40,7 +40,7 @@ beforeAll(async () => {
      export * from ${JSON.stringify(source("../shell/jobs/job-table.ts"))};
      export * from ${JSON.stringify(source("containment.ts"))};
      export * from ${JSON.stringify(source("../sandbox/sandbox.ts"))};
-     export * from ${JSON.stringify(source("../mcp/stdio-transport.ts"))};
+     export * from ${JSON.stringify(source("./stdio-transport.ts"))};
      export { systemClock as clock } from "@gyre/ai";`,
   );
   const bundle = await rolldown({

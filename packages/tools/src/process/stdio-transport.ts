@@ -1,17 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { withoutInherited } from "../process/inherited-handles.ts";
-import {
-  newRunId,
-  processInfo,
-  ProcessTree,
-  RUN_VARIABLE,
-  runMark,
-} from "../process/process-tree.ts";
-import { noteRun, type RunNote } from "../process/run-notes.ts";
-import { unwatch, watch } from "../process/running-trees.ts";
+import { type Framing, LINES, type MessageReader } from "./framing.ts";
+import { withoutInherited } from "./inherited-handles.ts";
+import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
+import { noteRun, type RunNote } from "./run-notes.ts";
+import { unwatch, watch } from "./running-trees.ts";
 
 /** Of one message; a server that sends more is ended. */
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
@@ -21,9 +15,8 @@ const MAX_UNREAD = 1_000;
 const END_GRACE_MS = 500;
 /** Its output is read to the end for this long after it has exited. */
 const READ_GRACE_MS = 100;
-const NEWLINE = 10;
 
-export interface StdioProgram {
+export interface StdioProgram<Message> {
   command: string;
   args: readonly string[];
   /** All of it. */
@@ -33,19 +26,23 @@ export interface StdioProgram {
   notesFolder?: string;
   /** Gets what it writes to its standard error. */
   onStderr: (text: string) => void;
-  /** Makes a message of a line, or throws. */
-  parse: (value: unknown) => JSONRPCMessage;
+  /** Makes a message of a JSON value, or throws. */
+  parse: (value: unknown) => Message;
+  /** Default: a line a message. */
+  framing?: Framing;
 }
 
 /**
- * A server as a process: a line a message. It leads a process group of its own, and nothing
+ * A server as a process that sends and gets JSON messages. It leads a process group of its own, and nothing
  * that it started is left when this is closed, when it exits, or when we exit.
  */
-export class StdioTransport implements Transport {
+export class StdioTransport<Message> {
   onclose?: () => void;
   onerror?: (error: Error) => void;
-  onmessage?: (message: JSONRPCMessage) => void;
-  readonly #program: StdioProgram;
+  onmessage?: (message: Message) => void;
+  readonly #program: StdioProgram<Message>;
+  readonly #framing: Framing;
+  readonly #reader: MessageReader;
   #child: ChildProcess | undefined;
   #tree: ProcessTree | undefined;
   #note: RunNote | undefined;
@@ -54,13 +51,13 @@ export class StdioTransport implements Transport {
   #read: Promise<unknown> = Promise.resolve();
   #ended: string | undefined;
   #ending: Promise<void> | undefined;
-  #pieces: Buffer[] = [];
-  #bytes = 0;
   #isTooLong = false;
   #unread = 0;
 
-  constructor(program: StdioProgram) {
+  constructor(program: StdioProgram<Message>) {
     this.#program = program;
+    this.#framing = program.framing ?? LINES;
+    this.#reader = this.#framing.createReader(MAX_MESSAGE_BYTES, (text) => this.#take(text));
   }
 
   /** How it ended, as the end of a sentence; nothing as long as it runs. */
@@ -124,7 +121,7 @@ export class StdioTransport implements Transport {
     });
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
+  send(message: Message): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin || this.#ended !== undefined || this.#ending) {
       return Promise.reject(new Error(`The server ${this.#ended ?? "is being ended"}.`));
@@ -136,7 +133,7 @@ export class StdioTransport implements Transport {
     }
     this.#unread++;
     return new Promise((resolve, reject) => {
-      stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+      stdin.write(this.#framing.wrap(JSON.stringify(message)), (error) => {
         this.#unread--;
         if (error) reject(error);
         else resolve();
@@ -184,34 +181,14 @@ export class StdioTransport implements Transport {
   }
 
   #feed(bytes: Buffer): void {
-    let rest = bytes;
-    for (let at = rest.indexOf(NEWLINE); at >= 0; at = rest.indexOf(NEWLINE)) {
-      this.#keep(rest.subarray(0, at));
-      rest = rest.subarray(at + 1);
-      const line = Buffer.concat(this.#pieces).toString("utf8").trim();
-      this.#pieces = [];
-      this.#bytes = 0;
-      if (line !== "") this.#take(line);
-    }
-    this.#keep(rest);
-  }
-
-  /** Joined when the line is whole: a long one stays linear. */
-  #keep(piece: Buffer): void {
-    if (piece.length === 0 || this.#isTooLong) return;
-    this.#bytes += piece.length;
-    if (this.#bytes > MAX_MESSAGE_BYTES) {
-      this.#pieces = [];
-      this.#isTooLong = true;
-      this.#ended ??= `sent a message of more than ${MAX_MESSAGE_BYTES} bytes, and was ended`;
-      void this.close();
-      return;
-    }
-    this.#pieces.push(piece);
+    if (this.#isTooLong || this.#reader.feed(bytes)) return;
+    this.#isTooLong = true;
+    this.#ended ??= `sent a message of more than ${MAX_MESSAGE_BYTES} bytes, and was ended`;
+    void this.close();
   }
 
   #take(line: string): void {
-    let message: JSONRPCMessage;
+    let message: Message;
     try {
       message = this.#program.parse(JSON.parse(line));
     } catch {
@@ -223,7 +200,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-function startError({ command, cwd }: StdioProgram, error: Error): Error {
+function startError({ command, cwd }: StdioProgram<unknown>, error: Error): Error {
   const code = "code" in error ? error.code : undefined;
   let reason = error.message;
   if (!existsSync(cwd)) reason = `its working folder ${cwd} is not there.`;
