@@ -127,6 +127,7 @@ describe("a command of .claude/commands", () => {
     await run.until("was not run, and nothing was sent");
     expect(service.requests).toEqual([]);
   });
+});
 
 it("--draft is what the prompt begins with, and the user finishes it", async () => {
   const { run, service } = await open([{ say: "Read it." }], {
