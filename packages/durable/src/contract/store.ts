@@ -106,8 +106,11 @@ export interface Store extends ScheduleStore {
    * written. The count is compared in the row, so that what is sent in this moment is never lost.
    */
   finish(fence: Fence, change: Change, finish: Finish): Promise<AppendOutcome | "woken">;
-  /** What waits for a session, in order, and how often it was woken. */
-  readInbox(session: string): Promise<Inbox>;
+  /**
+   * What waits for a session, in order, and how often it was woken. `after`: only what was sent
+   * after this item. Items of a session have numbers in the order in which they can be seen.
+   */
+  readInbox(session: string, after?: number): Promise<Inbox>;
   /** How often each session that a worker has claimed was woken. */
   readWakes(worker: string): Promise<ReadonlyMap<string, number>>;
   /**

@@ -68,7 +68,7 @@ export async function hasItem(db: Session, run: string, key: string): Promise<bo
   return found !== undefined;
 }
 
-export async function readInbox(db: Session, session: string): Promise<Inbox> {
+export async function readInbox(db: Session, session: string, after: number): Promise<Inbox> {
   // One statement: what comes later has another count.
   const rows = await db.all<
     { wakes: number; tool_changes: number; now: number } & {
@@ -76,9 +76,9 @@ export async function readInbox(db: Session, session: string): Promise<Inbox> {
     }
   >(
     `select s.wakes, s.tool_changes, ${NOW} as now, i.id, i.run, i.kind, i.key, i.data, i.due from gyre_session s
-      left join gyre_inbox i on i.session = s.id and i.taken is null
+      left join gyre_inbox i on i.session = s.id and i.taken is null and i.id > $2
       where s.id = $1 order by i.id`,
-    session,
+    ...[session, after],
   );
   return {
     wakes: rows[0]?.wakes ?? 0,

@@ -276,8 +276,8 @@ export class PostgresStore implements Store {
     return outcome;
   }
 
-  readInbox(session: string): Promise<Inbox> {
-    return readInbox(this.#database, session);
+  readInbox(session: string, after = 0): Promise<Inbox> {
+    return readInbox(this.#database, session, after);
   }
 
   readWakes(worker: string): Promise<ReadonlyMap<string, number>> {

@@ -48,15 +48,15 @@ export function hasItem(db: Statements, run: string, key: string): boolean {
   return found !== undefined;
 }
 
-export function readInbox(db: Statements, session: string): Inbox {
+export function readInbox(db: Statements, session: string, after: number): Inbox {
   // In this order: what comes between the two is seen, and seen again.
   const row = db.first<{ wakes: number; tool_changes: number }>(
     "select wakes, tool_changes from gyre_session where id = ?",
     session,
   );
   const items = db.all<InboxRecord>(
-    "select * from gyre_inbox where session = ? and taken is null order by id",
-    session,
+    "select * from gyre_inbox where session = ? and taken is null and id > ? order by id",
+    ...[session, after],
   );
   return {
     ...{ wakes: row?.wakes ?? 0, toolChanges: row?.tool_changes ?? 0 },

@@ -266,8 +266,8 @@ export class SqliteStore implements Store {
     return outcome;
   }
 
-  readInbox(session: string): Promise<Inbox> {
-    return this.#connection.read((db) => readInbox(db, session));
+  readInbox(session: string, after = 0): Promise<Inbox> {
+    return this.#connection.read((db) => readInbox(db, session, after));
   }
 
   readWakes(worker: string): Promise<ReadonlyMap<string, number>> {

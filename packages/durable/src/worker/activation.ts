@@ -50,6 +50,8 @@ export class Activation {
   #span: string | undefined;
   /** The newest inbox that was read. */
   #inbox: Inbox = { wakes: 0, toolChanges: 0, items: [] };
+  /** What was sent after this item is read alone; 0: all of the inbox has to be read. */
+  #newest = 0;
 
   constructor(parts: ActivationParts, claim: Claim, definition: DurableAgent) {
     const { runs, admit, outage, observer } = parts;
@@ -107,10 +109,16 @@ export class Activation {
   async #look(): Promise<void> {
     while (this.#shouldLook) {
       this.#shouldLook = false;
-      const inbox = await this.#runs.store.readInbox(this.claim.session);
+      const after = this.#newest;
+      const inbox = await this.#runs.store.readInbox(this.claim.session, after);
       if (this.#isParking) return;
-      this.#inbox = inbox;
-      this.#work?.accept(inbox.items);
+      // The session was parked meanwhile, and all of the inbox read.
+      if (after !== this.#newest) continue;
+      this.#noteInbox(
+        after === 0 ? inbox : { ...inbox, items: [...this.#inbox.items, ...inbox.items] },
+      );
+      if (after === 0) this.#work?.accept(inbox.items);
+      else this.#work?.acceptMore(inbox.items);
       await this.#loadClientTools();
     }
   }
@@ -120,8 +128,16 @@ export class Activation {
   }
 
   async #readInbox(): Promise<Inbox> {
-    this.#inbox = await this.#runs.store.readInbox(this.claim.session);
+    this.#noteInbox(await this.#runs.store.readInbox(this.claim.session));
     return this.#inbox;
+  }
+
+  #noteInbox(inbox: Inbox): void {
+    this.#inbox = inbox;
+    const { items } = inbox;
+    // What is not due yet is read again: until then less and less time is left.
+    const isDue = items.every(({ dueInMs }) => dueInMs <= 0);
+    this.#newest = isDue ? (items.at(-1)?.id ?? 0) : 0;
   }
 
   async #run(): Promise<ActivationOutcome> {

@@ -235,6 +235,11 @@ export class Work {
     }
   }
 
+  /** The same for what was sent later: what waits is tried again. */
+  acceptMore(items: readonly InboxItem[]): void {
+    this.accept([...this.#postponed, ...items]);
+  }
+
   /** False: it is left in the inbox. */
   #acceptSent(item: InboxItem, sent: Sent): boolean {
     const { id } = item;
