@@ -40,7 +40,7 @@ import { SqliteToolClients } from "../clients/sqlite-clients.ts";
 import { checkSqlite } from "./check.ts";
 import { claimReady, isRegistered, listReady, readNext } from "./claim.ts";
 import { Connection, type Statements } from "./driver/connection.ts";
-import { type DriverName, explainError, openDriver } from "./driver/driver.ts";
+import { assertWritable, type DriverName, explainError, openDriver } from "./driver/driver.ts";
 import { hasItem, readInbox, readWakes, sendItem } from "./inbox.ts";
 import { listEntries, readEntries, readEntriesAfter, readSeqs } from "./log.ts";
 import { Followers, Notifier } from "./notifier.ts";
@@ -116,6 +116,7 @@ export class SqliteStore implements Store {
 
   static async open(path: string, options: SqliteOptions = {}): Promise<SqliteStore> {
     try {
+      assertWritable(path);
       const driver = await openDriver(path, options.driver);
       const connection = new Connection(path, driver);
       await connection.read(() => {

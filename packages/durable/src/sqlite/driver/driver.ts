@@ -1,3 +1,5 @@
+import { accessSync, constants } from "node:fs";
+import { dirname } from "node:path";
 import { errorMessage, isRecord, toRecord } from "@gyre/ai";
 import { DurableError } from "../../contract/errors.ts";
 import type { SqlValue } from "../../sql/rows.ts";
@@ -84,6 +86,26 @@ export function isBusy(error: unknown): boolean {
   return number === BUSY || number === LOCKED;
 }
 
+/** SQLite opens a file that may only be read, and fails at the first write. */
+export function assertWritable(path: string): void {
+  for (const place of [path, dirname(path)]) {
+    try {
+      accessSync(place, constants.W_OK);
+    } catch (error) {
+      const { code } = toRecord(error);
+      if (code === "EACCES" || code === "EROFS") throw refuseWrites(path, error);
+    }
+  }
+}
+
+function refuseWrites(path: string, cause: unknown): DurableError {
+  return new DurableError(
+    "no_access",
+    `The file ${path} cannot be written: give this user the right to write to it and to its folder.`,
+    { cause },
+  );
+}
+
 /** An error of SQLite in a sentence that says what to do. */
 export function explainError(path: string, error: unknown): unknown {
   if (error instanceof DurableError) return error;
@@ -91,11 +113,7 @@ export function explainError(path: string, error: unknown): unknown {
   switch (readNumber(error)) {
     case READONLY:
     case PERM:
-      return new DurableError(
-        "no_access",
-        `The file ${path} cannot be written: give this user the right to write to it and to its folder.`,
-        options,
-      );
+      return refuseWrites(path, error);
     case CANTOPEN:
       return new DurableError(
         "no_access",

@@ -97,7 +97,9 @@ describe("a file that may only be read", () => {
     mkdirSync(dirname(path));
     await (await openRuns(`file:${path}`)).close();
     chmodSync(dirname(path), 0o555);
-    await expect(openRuns(`file:${path}`)).rejects.toMatchObject({ code: "no_access" });
-    chmodSync(dirname(path), 0o755);
+    const opening = openRuns(`file:${path}`);
+    await expect(opening.finally(() => chmodSync(dirname(path), 0o755))).rejects.toMatchObject({
+      ...{ code: "no_access", message: message(path) },
+    });
   });
 });
