@@ -77,10 +77,11 @@ export function keepLease(
     client = fresh;
     return fresh;
   };
-  const release = async (): Promise<void> => {
+  // It is not waited for: where the network is gone, nothing answers.
+  const release = (): void => {
     const old = client;
     client = undefined;
-    await old?.end();
+    old?.end().catch(() => {});
   };
   const act = async (): Promise<void> => {
     const times = { now: toMs(process.hrtime.bigint()), signAt: toMs(Atomics.load(sign, 0)) };
@@ -98,7 +99,7 @@ export function keepLease(
       .catch((error: unknown) => {
         const report: LeaseThreadReport = { error: String(error) };
         parentPort?.postMessage(report);
-        return release().catch(() => {});
+        release();
       })
       .finally(() => (isBusy = false));
   }, beatMs / 4);

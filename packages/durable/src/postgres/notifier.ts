@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import { toRecord } from "@gyre/ai";
 import type * as Pg from "pg";
 import type { Hint, Interest } from "../contract/store.ts";
-import { clientConfig, type Database } from "./driver/database.ts";
+import { clientConfig, type Database, isAway } from "./driver/database.ts";
 
 /** A process sends at most one notification in this time: each takes a lock of the whole server. */
 const MIN_GAP_MS = 20;
@@ -10,6 +11,10 @@ const MIN_GAP_MS = 20;
 export const MAX_PAYLOAD_BYTES = 7_900;
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
+/** How often, and for how long, the connection that listens is asked whether it works still. */
+const PING_MS = 5_000;
+/** A connection that has not ended after this time is cut. */
+const END_MS = 1_000;
 
 type MessageListener = (message: Readonly<Record<string, unknown>>) => void;
 
@@ -49,6 +54,7 @@ export class Notifier {
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
   #reconnectTimer: NodeJS.Timeout | undefined;
+  #pingTimer: NodeJS.Timeout | undefined;
   #sentAt = 0;
   /** A connection runs one statement at a time. */
   #sending: Promise<void> = Promise.resolve();
@@ -143,9 +149,10 @@ export class Notifier {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#reconnectTimer);
+    clearInterval(this.#pingTimer);
     if (this.#changed.work.size > 0) await this.#send();
     await this.#sending;
-    await this.#client?.end().catch(() => {});
+    if (this.#client) await endClient(this.#client);
     this.#client = undefined;
   }
 
@@ -176,17 +183,23 @@ export class Notifier {
   }
 
   /** Runs a statement on the connection that listens, after those before it. */
-  #query(text: string, values: readonly unknown[] = []): Promise<void> {
+  #query(text: string, values: readonly unknown[] = [], limits: object = {}): Promise<void> {
     const client = this.#client;
     if (!client) return Promise.resolve();
     this.#sending = this.#sending.then(async () => {
       try {
-        await client.query({ text, values });
-      } catch {
-        // The connection is broken: another one takes its place.
+        await client.query({ text, values, ...limits });
+      } catch (error) {
+        // A network that is gone closes nothing: another connection takes the place of this one.
+        if (isAway(error)) findStream(client)?.destroy?.();
       }
     });
     return this.#sending;
+  }
+
+  /** One that only listens would not notice that nothing arrives any more. */
+  #ping(): void {
+    void this.#query("select 1", [], { query_timeout: PING_MS });
   }
 
   async #connect(pause: number = MIN_PAUSE_MS): Promise<void> {
@@ -217,16 +230,17 @@ export class Notifier {
       await client.query(`listen ${this.#channel}`);
       if (this.#liveListeners.size > 0) await client.query(`listen ${this.liveChannel}`);
       // A connection that only listens keeps no program alive.
-      unrefClient(client);
+      findStream(client)?.unref?.();
       this.#client = client;
+      this.#pingTimer ??= setInterval(() => this.#ping(), PING_MS).unref();
     } catch {
-      await client.end().catch(() => {});
+      await endClient(client);
       retry();
     } finally {
       this.#isConnecting = false;
     }
     if (this.#isClosed) {
-      await client.end().catch(() => {});
+      await endClient(client);
       return;
     }
     // What was sent while no connection listened is not known.
@@ -271,7 +285,20 @@ function parsePayload(payload: string): Readonly<Record<string, unknown>> {
   }
 }
 
-function unrefClient(client: Pg.Client): void {
-  const { connection } = client as { connection?: { stream?: { unref?: () => void } } };
-  connection?.stream?.unref?.();
+/** Ends a connection, also where nothing answers any more. */
+async function endClient(client: Pg.Client): Promise<void> {
+  const timer = setTimeout(() => findStream(client)?.destroy?.(), END_MS);
+  try {
+    await client.end();
+  } catch {
+    // It was broken.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The socket of a connection. */
+function findStream(client: Pg.Client): Partial<Pick<Socket, "unref" | "destroy">> | undefined {
+  const { connection } = client as { connection?: { stream?: Socket } };
+  return connection?.stream;
 }

@@ -41,6 +41,11 @@ export class DatabaseProxy {
   /** Nothing passes until `release`; connections stay open. */
   hold(): void {
     this.#isHeld = true;
+    this.strand();
+  }
+
+  /** Nothing passes on the connections of this moment, which stay open; later ones work. */
+  strand(): void {
     for (const { client, upstream } of this.#pairs) {
       client.pause();
       upstream.pause();

@@ -301,7 +301,7 @@ function readCode(error: unknown): string | undefined {
 }
 
 /** Whether the database cannot be reached now. */
-function isAway(error: unknown): boolean {
+export function isAway(error: unknown): boolean {
   const code = readCode(error);
   // Of the system, such as ECONNRESET: no code of Postgres begins with E.
   if (code?.startsWith("E")) return true;
