@@ -13,8 +13,8 @@ export interface ScheduleStore {
   pauseSchedule(id: string, isPaused: boolean, nextAt: number): Promise<boolean>;
   /** False: there is none of this id. */
   deleteSchedule(id: string): Promise<boolean>;
-  /** The schedules whose time has come, the oldest first. */
-  readDue(limit: number): Promise<DueSchedules>;
+  /** The schedules whose time has come, the oldest first, behind one of an earlier answer. */
+  readDue(limit: number, after?: DuePlace): Promise<DueSchedules>;
   /** Starts the run of a schedule whose time has come, and sets its next time: both or neither. */
   fire(firing: Firing): Promise<FireOutcome>;
 }
@@ -36,6 +36,9 @@ export interface ScheduleRow extends NewSchedule {
   /** Why no run was started the last time. */
   readonly error?: string;
 }
+
+/** The place of a schedule among those that are due. */
+export type DuePlace = Pick<ScheduleRow, "nextAt" | "id">;
 
 export interface DueSchedules {
   /** By the clock of the store. */

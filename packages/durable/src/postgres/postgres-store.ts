@@ -29,6 +29,7 @@ import type {
   WorkerRow,
 } from "../contract/store.ts";
 import type {
+  DuePlace,
   DueSchedules,
   FireOutcome,
   Firing,
@@ -316,8 +317,8 @@ export class PostgresStore implements Store {
     return deleteSchedule(this.#database, id);
   }
 
-  readDue(limit: number): Promise<DueSchedules> {
-    return readDue(this.#database, limit);
+  readDue(limit: number, after?: DuePlace): Promise<DueSchedules> {
+    return readDue(this.#database, limit, after);
   }
 
   async fire(firing: Firing): Promise<FireOutcome> {

@@ -1,4 +1,5 @@
 import type {
+  DuePlace,
   DueSchedules,
   FireOutcome,
   Firing,
@@ -11,6 +12,7 @@ import {
   DELETE_SCHEDULE,
   type DueRecord,
   dueStatement,
+  dueValues,
   isFired,
   LIST_SCHEDULES,
   PAUSE_SCHEDULE,
@@ -69,8 +71,8 @@ export async function deleteSchedule(db: Session, id: string): Promise<boolean> 
   return (await db.run(DELETE, id)) > 0;
 }
 
-export async function readDue(db: Session, limit: number): Promise<DueSchedules> {
-  return toDue(await db.all<DueRecord>(DUE, limit));
+export async function readDue(db: Session, limit: number, after?: DuePlace): Promise<DueSchedules> {
+  return toDue(await db.all<DueRecord>(DUE, ...dueValues(limit, after)));
 }
 
 /** The row of the schedule is locked first: other workers find its next time. */

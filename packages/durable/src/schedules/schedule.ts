@@ -1,4 +1,5 @@
 import type { PromptInput } from "@gyre/agent";
+import { errorMessage } from "@gyre/ai";
 import { DurableError } from "../contract/errors.ts";
 import { toNewRun } from "../contract/new-run.ts";
 import type { NewSchedule, ScheduleRow } from "../contract/schedules.ts";
@@ -88,11 +89,25 @@ function toRun(schedule: string, due: number, { input, options }: Start): NewRun
   return toNewRun(input, { ...options, id: `${schedule}/${new Date(due).toISOString()}` });
 }
 
+/** One that cannot be read is listed all the same: its error says so. */
+function readDefinition({ spec, start }: ScheduleRow): Pick<ScheduleInfo, "agent" | "error"> {
+  try {
+    const { options }: Start = JSON.parse(start);
+    return { agent: options.agent, ...JSON.parse(spec) };
+  } catch (error) {
+    return { agent: "", error: explainUnreadable(error) };
+  }
+}
+
+/** Why a schedule that was changed by hand starts nothing. */
+export function explainUnreadable(error: unknown): string {
+  return `The schedule cannot be read: ${errorMessage(error)} Set it again.`;
+}
+
 export function toScheduleInfo(row: ScheduleRow): ScheduleInfo {
   const { id, isPaused, nextAt, lastAt, lastRun, error } = row;
-  const { options }: Start = JSON.parse(row.start);
   return {
-    ...{ id, agent: options.agent, ...JSON.parse(row.spec), isPaused },
+    ...{ id, ...readDefinition(row), isPaused },
     nextAt: new Date(nextAt),
     ...(lastAt !== undefined && { lastAt: new Date(lastAt) }),
     ...(lastRun !== undefined && { lastRun }),

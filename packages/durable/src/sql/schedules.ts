@@ -1,4 +1,5 @@
 import type {
+  DuePlace,
   DueSchedules,
   FireOutcome,
   Firing,
@@ -43,7 +44,13 @@ export function dueStatement(now: string): string {
   return `select one.now, (select min(next_at) from gyre_schedule
       where is_paused = 0 and next_at > one.now) as soonest, s.*
     from (select ${now} as now) one left join gyre_schedule s on s.is_paused = 0 and s.next_at <= one.now
+      and (s.next_at > ? or (s.next_at = ? and s.id > ?))
     order by s.next_at, s.id limit ?`;
+}
+
+export function dueValues(limit: number, after: DuePlace | undefined): SqlValue[] {
+  const { nextAt, id } = after ?? { nextAt: Number.MIN_SAFE_INTEGER, id: "" };
+  return [nextAt, nextAt, id, limit];
 }
 
 /** With no id: none is due. */

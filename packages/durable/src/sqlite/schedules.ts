@@ -1,4 +1,5 @@
 import type {
+  DuePlace,
   DueSchedules,
   FireOutcome,
   Firing,
@@ -11,6 +12,7 @@ import {
   DELETE_SCHEDULE,
   type DueRecord,
   dueStatement,
+  dueValues,
   isFired,
   LIST_SCHEDULES,
   PAUSE_SCHEDULE,
@@ -51,8 +53,8 @@ export function deleteSchedule(db: Statements, id: string): boolean {
   return db.run(DELETE_SCHEDULE, id) > 0;
 }
 
-export function readDue(db: Statements, limit: number): DueSchedules {
-  return toDue(db.all<DueRecord>(dueStatement("?"), Date.now(), limit));
+export function readDue(db: Statements, limit: number, after?: DuePlace): DueSchedules {
+  return toDue(db.all<DueRecord>(dueStatement("?"), Date.now(), ...dueValues(limit, after)));
 }
 
 /** Where no run is started, nothing is changed: the run is looked at first. */

@@ -28,6 +28,7 @@ import type {
   WorkerRow,
 } from "../contract/store.ts";
 import type {
+  DuePlace,
   DueSchedules,
   FireOutcome,
   Firing,
@@ -310,8 +311,8 @@ export class SqliteStore implements Store {
     return this.#connection.write((db) => deleteSchedule(db, id));
   }
 
-  readDue(limit: number): Promise<DueSchedules> {
-    return this.#connection.read((db) => readDue(db, limit));
+  readDue(limit: number, after?: DuePlace): Promise<DueSchedules> {
+    return this.#connection.read((db) => readDue(db, limit, after));
   }
 
   async fire(firing: Firing): Promise<FireOutcome> {

@@ -1,10 +1,12 @@
-import type { ScheduleRow } from "../contract/schedules.ts";
+import type { DuePlace, Firing, ScheduleRow } from "../contract/schedules.ts";
 import type { Store } from "../contract/store.ts";
 import { explainStart } from "../runs/start-error.ts";
-import { planNextTime, toScheduledRun } from "../schedules/schedule.ts";
+import { explainUnreadable, planNextTime, toScheduledRun } from "../schedules/schedule.ts";
 
 /** Schedules may be added by other processes: they are looked at this often. */
 const LOOK_EVERY_MS = 1_000;
+/** How long one that cannot be read is left alone. */
+const READ_AGAIN_MS = 3_600_000;
 /** Schedules that are looked at together. */
 const FIRED_AT_ONCE = 100;
 
@@ -46,32 +48,39 @@ export class Scheduler {
     }, ms);
   }
 
-  /** In how many milliseconds it has to look again. */
+  /** Looks at all that are due, each once. In how many milliseconds it has to look again. */
   async #look(): Promise<number> {
-    const { now, schedules, nextInMs = LOOK_EVERY_MS } = await this.#store.readDue(FIRED_AT_ONCE);
-    let isFull = false;
-    for (const schedule of schedules) {
-      if (this.#isStopped) break;
-      const outcome = await this.#fire(schedule, now);
-      isFull ||= outcome === "full";
+    for (let after: DuePlace | undefined; ;) {
+      const due = await this.#store.readDue(FIRED_AT_ONCE, after);
+      const { now, schedules, nextInMs = LOOK_EVERY_MS } = due;
+      for (const schedule of schedules) if (!this.#isStopped) await this.#fire(schedule, now);
+      after = schedules.at(-1);
+      if (this.#isStopped || schedules.length < FIRED_AT_ONCE) {
+        return Math.min(Math.max(nextInMs, 1), LOOK_EVERY_MS);
+      }
     }
-    // Those of a tenant that has too many waiting do not keep this worker busy.
-    if (schedules.length === FIRED_AT_ONCE && !isFull) return 0;
-    return Math.min(Math.max(nextInMs, 1), LOOK_EVERY_MS);
   }
 
-  async #fire(schedule: ScheduleRow, now: number): Promise<string> {
+  async #fire(schedule: ScheduleRow, now: number): Promise<void> {
     try {
-      const run = toScheduledRun(schedule);
-      const nextAt = planNextTime(schedule, now);
+      const { run, nextAt } = this.#plan(schedule, now);
       const outcome = await this.#store.fire({ schedule, nextAt, run });
-      const error = explainStart(outcome, run);
-      if (!error || outcome === "full") return outcome;
+      const error = "error" in run ? undefined : explainStart(outcome, run);
+      if (!error || outcome === "full") return;
       // It would fail again: it is left out, and the schedule says why.
-      return await this.#store.fire({ schedule, nextAt, run: { error: error.message } });
+      await this.#store.fire({ schedule, nextAt, run: { error: error.message } });
     } catch (error) {
       this.#report(error);
-      return "failed";
+    }
+  }
+
+  /** The run, and the time after it; where the schedule cannot be read, why. */
+  #plan(schedule: ScheduleRow, now: number): Pick<Firing, "run" | "nextAt"> {
+    try {
+      return { run: toScheduledRun(schedule), nextAt: planNextTime(schedule, now) };
+    } catch (error) {
+      this.#report(error);
+      return { run: { error: explainUnreadable(error) }, nextAt: now + READ_AGAIN_MS };
     }
   }
 }

@@ -17,7 +17,8 @@ async function listRuns(runs: Runs): Promise<string[]> {
 }
 
 async function find(runs: Runs, id: string): Promise<ScheduleInfo | undefined> {
-  return (await runs.schedules()).schedules.find((each) => each.id === id);
+  const { schedules } = await runs.schedules({ limit: 1_000 });
+  return schedules.find((each) => each.id === id);
 }
 
 /** Has a schedule be due at another time. */
@@ -185,6 +186,38 @@ describeStores("a schedule", (store) => {
     const given = { ...hourly, ...options } as Parameters<Runs["schedule"]>[1];
     await expect(runs.schedule("Go.", given)).rejects.toThrow(words);
     expect(await runs.schedules()).toEqual({ schedules: [] });
+    await runs.close();
+  });
+
+  it("runs also where many others are due that cannot start now, or cannot be read", async () => {
+    const url = await store.create();
+    const runs = await openRuns(url, { onError: () => {} });
+    await runs.limitTenant("full", { maxReady: 0 });
+    const due = Date.now() - HOUR_MS;
+    for (let nth = 0; nth < 60; nth++) {
+      const start = { input: "Go.", options: { agent: "office", tenant: "full" } };
+      const spec = '{"everyMs":1000}';
+      await runs.store.setSchedule({
+        ...{ id: `full-${nth}`, spec, start: JSON.stringify(start), nextAt: due - HOUR_MS },
+      });
+      await runs.store.setSchedule({ id: `bad-${nth}`, spec, start: "{oops", nextAt: due - 1 });
+    }
+    await runs.schedule("Go.", { id: "one", ...hourly });
+    await setDue(runs, "one", due);
+    const worker = new Worker(runs, { agents });
+    await worker.start();
+    const run = runs.get(`one/${new Date(due).toISOString()}`);
+    await vi.waitFor(() => run.info(), { timeout: 20_000 });
+    expect((await run.result()).text).toBe("Done.");
+    // Each of those that cannot be read says so, and waits.
+    await vi.waitFor(async () => {
+      const bad = await runs.store.readSchedule("bad-59");
+      expect(bad?.error).toContain("cannot be read");
+      expect(bad?.nextAt).toBeGreaterThan(Date.now());
+    }, WAIT);
+    expect((await find(runs, "bad-59"))?.error).toContain("cannot be read");
+    await worker.stop();
+    expect((await runs.store.readSchedule("full-0"))?.nextAt).toBe(due - HOUR_MS);
     await runs.close();
   });
 });

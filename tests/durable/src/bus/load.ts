@@ -17,9 +17,14 @@ const P99_MS = 100;
 const LEAST_COMMITS = 0.9;
 
 export async function startChild(name: string, ...args: string[]): Promise<ChildProcess> {
-  const child = fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)), args);
-  await once(child, "message");
-  return child;
+  for (;;) {
+    const child = fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)), args);
+    const ready = once(child, "message").then(() => true);
+    const ended = once(child, "exit").then(() => false);
+    if (await Promise.race([ready, ended])) return child;
+    // A busy machine may not have let it connect in time: what keeps it running starts it again.
+    console.log(`bus: a ${name} ended before it was ready, and is started again`);
+  }
 }
 
 /** 200 runs of 50 tokens a second in one process, watched in this one; a third makes commits. */
