@@ -23,7 +23,7 @@ function fakeServer(): { usage: number; payloads: string[]; bus: PostgresBus } {
 const HEAD = { role: "assistant", api: "x", provider: "x", model: "x" };
 
 function packet(last: number, delta: string, more: Partial<Packet> = {}): Packet {
-  const event = { type: "text_delta", contentIndex: 0, delta };
+  const event = { type: "text_delta" as const, contentIndex: 0, delta };
   const events: Packet["events"] = [{ type: "message_update", event }];
   return { session: "s", token: 1, last, base: 1, events, ...more };
 }

@@ -2,6 +2,7 @@ import { type AgentEndEvent, type AgentMessage, SinkError } from "@gyre/agent";
 import { errorMessage, type Usage } from "@gyre/ai";
 import { type EntryInfo, openEntryLog, type Session, SessionError } from "@gyre/sessions";
 import type { DurableAgent, OpenRun } from "../contract/agent.ts";
+import { DurableError } from "../contract/errors.ts";
 import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import { toHeader } from "../sessions/store-sessions.ts";
@@ -148,10 +149,7 @@ export class Activation {
     const prompt = items.find(({ kind, dueInMs }) => kind === "prompt" && dueInMs <= 0);
     const id = claim.run ?? prompt?.run;
     const row = id === undefined ? undefined : await store.readRun(id);
-    if (!row) {
-      const outcome = await this.#log.finish({ seen: this.seen, ...planNext(items) });
-      return outcome === "woken" ? this.#giveBack() : "parked";
-    }
+    if (!row) return this.#pass(id, claim.run === undefined ? prompt : undefined);
     const waitMs = await this.#readWait(row, items);
     if (waitMs > 0) {
       await this.#log.finish({ status: "ready", readyInMs: waitMs });
@@ -161,6 +159,23 @@ export class Activation {
       this.#span = span;
       return this.#workOn(row, infos, claim.run === undefined ? prompt : undefined);
     });
+  }
+
+  /** There is nothing to do, or it was removed by hand: what waits behind it goes on. */
+  async #pass(run: string | undefined, prompt: InboxItem | undefined): Promise<ActivationOutcome> {
+    const { claim } = this;
+    if (run !== undefined) {
+      const text = `The session "${claim.session}" has no run "${run}" any more: it is left out.`;
+      this.#runs.report(new DurableError("not_found", text), "claim");
+    }
+    if (prompt) this.#log.take(prompt.id);
+    const outcome = await this.#log.finish({
+      ...{ seen: this.seen, ...planNext(this.#inbox.items, run) },
+      ...(claim.run !== undefined && {
+        end: { run: claim.run, stop: "error", abortsChildren: true },
+      }),
+    });
+    return outcome === "woken" ? this.#giveBack() : "parked";
   }
 
   /** `prompt`: the run begins with it. */

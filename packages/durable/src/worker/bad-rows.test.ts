@@ -11,7 +11,7 @@ const newUrl = temporaryUrls("bad_rows", afterAll);
 interface Damage {
   inbox?: (inbox: Inbox) => Inbox;
   entries?: (rows: StoredEntry[]) => StoredEntry[];
-  run?: (row: RunRow) => RunRow;
+  run?: (row: RunRow) => RunRow | undefined;
 }
 
 async function withDamage(
@@ -22,7 +22,7 @@ async function withDamage(
     const value = await call();
     if (name === "readInbox") return damage.inbox?.(value as Inbox) ?? value;
     if (name === "readEntriesAfter") return damage.entries?.(value as StoredEntry[]) ?? value;
-    if (name === "readRun" && value) return damage.run?.(value as RunRow) ?? value;
+    if (name === "readRun" && value && damage.run) return damage.run(value as RunRow);
     return value;
   });
   const runs = new Runs(store, { onError: () => {} });
@@ -67,6 +67,30 @@ describe("rows that cannot be read", () => {
       await expect(bad.retry()).rejects.toMatchObject({ code: "invalid" });
       expect((await last.result()).text).toBe("One.");
       expect(onRequest).toHaveBeenCalledTimes(1);
+    });
+  });
+
+  it("D16 a queued run that was removed keeps none behind it from its turn", async () => {
+    const damage: Damage = { run: (row) => (row.id === "gone" ? undefined : row) };
+    await withDamage(damage, async (runs) => {
+      const options = { agent: "office", session: "s" };
+      const at = new Date(Date.now() + 600_000);
+      const first = await runs.start("First.", { ...options, id: "first", at });
+      await runs.start("Gone.", { ...options, id: "gone" });
+      const last = await runs.start("Last.", { ...options, id: "last" });
+      await first.abort();
+      expect((await last.result()).text).toBe("One.");
+    });
+  });
+
+  it("D16 an open run that was removed keeps none behind it from its turn", async () => {
+    const damage: Damage = { run: (row) => (row.id === "gone" ? undefined : row) };
+    await withDamage(damage, async (runs) => {
+      const options = { agent: "office", session: "s" };
+      const at = new Date(Date.now() + 300);
+      await runs.start("Gone.", { ...options, id: "gone", at });
+      const last = await runs.start("Last.", { ...options, id: "last" });
+      expect((await last.result()).text).toBe("One.");
     });
   });
 
