@@ -51,7 +51,10 @@ async function main(args: string[], io: Io): Promise<ExitCode> {
 type Start = (args: readonly string[], values: Values, io: Io) => Promise<ExitCode>;
 
 const start: Readonly<Record<CommandName, Start>> = {
-  async run(args, values, io) {
+  async run(args, given, io) {
+    const values = given.worktree
+      ? await (await import("./core/worktree.ts")).useWorktree(given, io)
+      : given;
     if (!isInteractive(values, io))
       return (await import("./modes/print/print.ts")).runPrint(args, values, io);
     const streams = { input: process.stdin, output: process.stdout };
@@ -61,6 +64,8 @@ const start: Readonly<Record<CommandName, Start>> = {
   acp: async (_args, ...given) => (await import("./modes/acp/acp.ts")).runAcp(...given),
   serve: async (_args, ...given) => (await import("./modes/serve/serve.ts")).runServe(...given),
   models: async (...given) => (await import("./commands/models.ts")).runModels(...given),
+  replay: async (...given) => (await import("./commands/again/replay.ts")).runReplay(...given),
+  bisect: async (...given) => (await import("./commands/again/bisect.ts")).runBisect(...given),
   sessions: async (...given) => (await import("./commands/sessions.ts")).runSessions(...given),
   runs: async (...given) => (await import("./commands/runs/runs.ts")).runRuns(...given),
   doctor: async (_args, ...given) =>

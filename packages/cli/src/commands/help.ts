@@ -37,7 +37,7 @@ export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[
   { title: "Limits", options: ["max-turns", "max-cost", "timeout"] },
   {
     title: "Session",
-    options: ["continue", "resume", "fork", "history", "database", "no-session"],
+    options: ["continue", "resume", "worktree", "fork", "history", "database", "no-session"],
   },
   { title: "Settings and logs", options: ["cwd", "config", "trust", "verbose", "log"] },
 ];

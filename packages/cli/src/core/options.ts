@@ -99,6 +99,10 @@ export const OPTIONS = {
   "max-cost": { type: "string", value: "USD", about: "ends the run when it has cost this much" },
   timeout: { type: "string", value: "SECONDS", about: "ends the run after this time" },
   cwd: { type: "string", value: "FOLDER", complete: "folder", about: "the folder to work in" },
+  worktree: {
+    type: "boolean",
+    about: "work in a new worktree of the git repository, on a branch of its own",
+  },
   continue: { type: "boolean", short: "c", about: "go on with the last session of this folder" },
   resume: {
     type: "string",
@@ -314,6 +318,7 @@ export const COMMANDS = {
       "print",
       "output",
       "schema",
+      "worktree",
       "continue",
       "resume",
       "fork",
@@ -359,6 +364,17 @@ export const COMMANDS = {
       mode: "the most that sessions may do without being asked about, ask by default",
       trust: "use the settings of the server's own folder, this once",
     },
+  },
+  replay: {
+    about: "send the prompts of a session again, in a copy, and compare",
+    takes: "ID [-- COMMAND]",
+    options: ["keep", ...SETUP.filter((name) => name !== "cwd")],
+    abouts: { keep: "keep the copy, and say where it is" },
+  },
+  bisect: {
+    about: "find the change of a session after which a command fails",
+    takes: "ID -- COMMAND",
+    options: [],
   },
   models: {
     about: "list models, those that are usable first",

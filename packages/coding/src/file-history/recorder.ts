@@ -67,12 +67,20 @@ export function historyFolder(env: Readonly<Record<string, string | undefined>>)
   return join(dirname(defaultSessionFolder(env)), "files");
 }
 
+/** Where what is kept of the files of a session is. */
+export function sessionHistoryFolder(
+  env: Readonly<Record<string, string | undefined>>,
+  session: string,
+): string {
+  return join(historyFolder(env), folderName(session));
+}
+
 /** Takes away what is kept of the files of a session. */
 export async function removeHistory(
   env: Readonly<Record<string, string | undefined>>,
   session: string,
 ): Promise<void> {
-  await rm(join(historyFolder(env), folderName(session)), { recursive: true, force: true });
+  await rm(sessionHistoryFolder(env, session), { recursive: true, force: true });
 }
 
 interface Opened {
