@@ -6,6 +6,7 @@ export * from "./contract/errors.ts";
 export type { LiveEvent, LiveHub } from "./live/hub.ts";
 export type { LogHub } from "./runs/log-hub.ts";
 export { decodeMessages, encodeMessages, MAX_ENTRY_BYTES } from "./contract/messages.ts";
+export * from "./contract/notes.ts";
 export * from "./contract/requests.ts";
 export { openRuns, openStore } from "./runs/open.ts";
 export { Runs } from "./runs/runs.ts";

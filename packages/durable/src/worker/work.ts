@@ -40,6 +40,7 @@ import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Claim, InboxItem, RunRow } from "../contract/store.ts";
 import { type ClientAnswer, readClientAnswer } from "../contract/client-tools.ts";
+import { toCompactionEntry, toDescriptionsEntry } from "../contract/notes.ts";
 import { type RunRequest, readRequest, toAnsweredEntry } from "../contract/requests.ts";
 import { AgentQueues } from "./agent-queues.ts";
 import { capResult } from "./cap-result.ts";
@@ -556,7 +557,11 @@ export class Work {
       JSON.stringify(before.tools) === JSON.stringify(tools);
     if (isSame) return;
     try {
-      await this.#parts.session.append({ type: "settings", settings: { systemPrompt, tools } });
+      const { session } = this.#parts;
+      await Promise.all([
+        session.append(toDescriptionsEntry(own)),
+        session.append({ type: "settings", settings: { systemPrompt, tools } }),
+      ]);
     } catch {
       // The next entry fails as well, and reports it.
     }
@@ -573,7 +578,7 @@ export class Work {
         this.#count();
         return this.#write(event).then(() => log.flush());
       case "compaction":
-        return this.#write(event).then(() => log.flush());
+        return this.#noteCompaction(event).then(() => log.flush());
       case "agent_end":
         log.describeEnd(
           toStoredEnd(this.#parts.row.id, { ...event, turns: this.#turns, usage: this.#usage }),
@@ -590,6 +595,13 @@ export class Work {
         this.#publish(event);
         return undefined;
     }
+  }
+
+  async #noteCompaction(event: Extract<AgentEvent, { type: "compaction" }>): Promise<void> {
+    const { before, after, reason, compaction } = event;
+    const { from, to } = compaction;
+    await this.#write(event);
+    await this.#parts.session.append(toCompactionEntry({ before, after, reason, from, to }));
   }
 
   #publish(event: AgentEvent): void {

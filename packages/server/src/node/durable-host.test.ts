@@ -210,6 +210,31 @@ describe("servers of one store", () => {
     expect(texts).toEqual(["user: Go.", "user: Much later."]);
   });
 
+  it("a reset that is sent again to another server, after the next run, is made once; one aborts a call that waits", async () => {
+    world = createDurableWorld();
+    const pay = textTool("pay", () => "paid", { needsApproval: true });
+    const one = await world.open([officeAgent([callAll([["pay", {}]]), "Second."], [pay])]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(two));
+    expect((await agent.prompt("Pay.")).stop).toBe("suspended");
+    const first = await requestAt(one, "reset", {}, "z1", agent.sessionId);
+    expect(first).toMatchObject({ seq: expect.any(Number) });
+    await agent.queued("steering");
+    expect(agent.state).toMatchObject({ messages: [], pending: [], isStreaming: false });
+    await requestAt(
+      two,
+      "messages_replace",
+      { messages: [{ role: "user", content: "Earlier.", timestamp: 1 }] },
+      "z2",
+      agent.sessionId,
+    );
+    expect((await agent.prompt("Again.")).stop).toBe("suspended");
+    await requestAt(two, "reset", {}, "z1", agent.sessionId);
+    expect(agent.state.pending).toHaveLength(1);
+    const texts = listTexts(agent).filter((text) => text.startsWith("user"));
+    expect(texts).toEqual(["user: Earlier.", "user: Again."]);
+  });
+
   it("a continuation that is sent again to another server is made once", async () => {
     world = createDurableWorld();
     let goOn = (): void => {};

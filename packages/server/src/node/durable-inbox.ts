@@ -1,4 +1,4 @@
-import type { Decision, QueueName } from "@gyre/agent";
+import type { AgentMessage, Decision, QueueName } from "@gyre/agent";
 import type { ImageContent, UserMessage } from "@gyre/ai";
 import {
   changeQueue,
@@ -9,8 +9,9 @@ import {
   type RunRequest,
   type Runs,
   toAnsweredEntry,
+  toRewriteEntry,
 } from "@gyre/durable";
-import { invalidRequest, type Payload, ProtocolError } from "@gyre/protocol";
+import { invalidRequest, type Payload } from "@gyre/protocol";
 import type { SessionChanges, SessionInbox, SessionPrompt } from "../sessions/session-host.ts";
 import type { QueueEdit } from "../sessions/session-payloads.ts";
 import { busyError, refuseOnError } from "./refusal.ts";
@@ -78,8 +79,12 @@ export class DurableInbox implements SessionInbox {
     return refuseOnError(() => this.#editQueue(edit, key));
   }
 
-  async replaceMessages(): Promise<Payload> {
-    throw notImplemented("messages_replace");
+  replaceMessages(messages: readonly AgentMessage[], key: string): Promise<Payload> {
+    return refuseOnError(() => this.#rewrite(key, messages));
+  }
+
+  reset(key: string): Promise<Payload> {
+    return refuseOnError(() => this.#rewrite(key));
   }
 
   async #prompt(
@@ -201,6 +206,22 @@ export class DurableInbox implements SessionInbox {
     }
   }
 
+  /** Begins the transcript again; with messages, what waits in queues stays. */
+  async #rewrite(key: string, messages?: readonly AgentMessage[]): Promise<Payload> {
+    for (let triesLeft = MAX_TRIES; ; triesLeft--) {
+      await this.#options.synchronize();
+      if (this.view.findAnswer(toKey(key))) break;
+      if (this.view.isRunning) throw busyError();
+      const run = await this.#findOpenRun();
+      // Calls that wait for a person go with the transcript.
+      if (run !== undefined) await this.#send(run, "abort", {}, `${key}/${triesLeft}`);
+      else if (await this.#write(key, (session) => planRewrite(session, messages))) break;
+      if (triesLeft <= 0) throw busyError();
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
+    }
+    return { seq: this.view.nextRunAfter };
+  }
+
   /** Writes to a session that no run has. False: something else has it. */
   async #write(
     key: string,
@@ -222,7 +243,9 @@ export class DurableInbox implements SessionInbox {
       const answered = toAnsweredEntry({ key: toKey(key), answer });
       // In one go, and so in one commit.
       const written = await Promise.all(
-        [...entries, answered].map((entry) => session.append(entry)),
+        [...entries, answered].map((entry) =>
+          entry.type === "leaf" ? session.branch(null) : session.append(entry),
+        ),
       );
       await this.#options.catchUpWith(written.at(-1)?.id ?? 0);
     } finally {
@@ -302,6 +325,29 @@ async function planQueueChange(
   };
 }
 
+/** Another transcript, with the settings that there are. */
+async function planRewrite(
+  session: StoredSession,
+  messages: readonly AgentMessage[] | undefined,
+): Promise<PlannedWrite> {
+  const { settings, queued } = await session.context();
+  const queues = (["steering", "followUp"] as const).flatMap((queue) => {
+    const waiting = messages ? queued[queue] : [];
+    const ids = waiting.map(({ id }) => id);
+    return ids.length > 0 ? [{ type: "queue", queue, ids, messages: waiting } as const] : [];
+  });
+  return {
+    entries: [
+      toRewriteEntry({ isReset: !messages }),
+      { type: "leaf" },
+      ...(Object.keys(settings).length > 0 ? [{ type: "settings", settings } as const] : []),
+      ...(messages ?? []).map((message) => ({ type: "message", message }) as const),
+      ...queues,
+    ],
+    answer: {},
+  };
+}
+
 /** Without a time: the same request is the same run, whenever it arrives. */
 function toInput(text: string, images: readonly ImageContent[] = []): UserInput {
   const content = text === "" ? [...images] : [{ type: "text" as const, text }, ...images];
@@ -311,11 +357,4 @@ function toInput(text: string, images: readonly ImageContent[] = []): UserInput 
 /** Keys of requests are apart from those of other senders. */
 function toKey(key: string): string {
   return `request:${key}`;
-}
-
-function notImplemented(type: string): ProtocolError {
-  return new ProtocolError(
-    "not_implemented",
-    `"${type}" is not served where sessions are in a database.`,
-  );
 }

@@ -1,5 +1,5 @@
-import type { AgentEvent, AgentTool } from "@gyre/agent";
-import { isRecord } from "@gyre/ai";
+import type { AgentEvent, AgentMessage, AgentOptions, AgentTool } from "@gyre/agent";
+import { isRecord, textOf } from "@gyre/ai";
 import { call, callAll, type ScriptStep } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import { RemoteAgent } from "../client/remote-agent.ts";
@@ -28,6 +28,7 @@ interface Scene {
 
 interface Scenario {
   readonly answers: readonly ScriptStep[];
+  readonly context?: AgentOptions["context"];
   /** Its result is compared, too. */
   readonly play: (scene: Scene) => Promise<unknown>;
 }
@@ -57,15 +58,16 @@ function createGates(): Gates {
   const fail = textTool("fail", () => {
     throw new Error("It failed.");
   });
-  return { tools: [wait, pay, fail], begun, goOn: () => goOn() };
+  const long = textTool("long", (text) => `${text} ${"word ".repeat(100)}`);
+  return { tools: [wait, pay, fail, long], begun, goOn: () => goOn() };
 }
 
-async function playOrdinary({ answers, play }: Scenario): Promise<Outcome> {
+async function playOrdinary({ answers, context, play }: Scenario): Promise<Outcome> {
   const { tools, ...gates } = createGates();
   const world = createRemoteWorld({
     script: Array.from({ length: 100 }, () => followScript(answers)),
     tools,
-    agent: { instructions: "Be brief." },
+    agent: { instructions: "Be brief.", ...(context && { context }) },
   });
   const clients = [world.client().client, world.client().client] as const;
   const agent = await RemoteAgent.create(clients[0]);
@@ -76,10 +78,11 @@ async function playOrdinary({ answers, play }: Scenario): Promise<Outcome> {
   return outcome;
 }
 
-async function playShared({ answers, play }: Scenario): Promise<Outcome> {
+async function playShared({ answers, context, play }: Scenario): Promise<Outcome> {
   const { tools, ...gates } = createGates();
   const world = createDurableWorld();
-  const [one, two] = [await world.open([]), await world.open([officeAgent(answers, tools)])];
+  const office = officeAgent(answers, tools, context && { context });
+  const [one, two] = [await world.open([]), await world.open([office])];
   const agent = await RemoteAgent.create(world.client(one));
   const other = await RemoteAgent.attach(world.client(two), agent.sessionId);
   const outcome = await observe({ agent, other, ...gates }, play);
@@ -92,9 +95,11 @@ async function observe(scene: Scene, play: Scenario["play"]): Promise<Outcome> {
   const events: AgentEvent[] = [];
   agent.subscribe((event) => void events.push(event));
   const result = await play(scene);
-  await agent.waitForIdle();
-  // One that comes later has the same.
-  await other.waitForIdle();
+  for (const client of [agent, other]) {
+    // Its server has all that there is by then.
+    await client.queued("steering");
+    await client.waitForIdle();
+  }
   const queued = [await other.queued("steering"), await other.queued("followUp")];
   const names = new Map<string, string>();
   return {
@@ -116,8 +121,7 @@ function withoutPartial(event: AgentEvent): unknown {
 
 function describeState({ state, isRunning }: RemoteAgent): unknown {
   const { messages, pending, error, thinkingLevel, systemPrompt, tools } = state;
-  const names = tools.map(({ name }) => name);
-  return { isRunning, messages, pending, error, thinkingLevel, systemPrompt, names };
+  return { isRunning, messages, pending, error, thinkingLevel, systemPrompt, tools };
 }
 
 const VOLATILE = new Set(["timestamp", "durationMs", "usage", "responseId"]);
@@ -148,6 +152,15 @@ async function listQueue(
     given.indexOf(id),
     "content" in message && message.content,
   ]);
+}
+
+/** Calls a tool until its last result has a number. */
+function countTo(last: number): ScriptStep {
+  return ({ messages }) => {
+    const result = messages.findLast(({ role }) => role === "toolResult");
+    const done = result?.role === "toolResult" ? Number.parseInt(textOf(result), 10) : 0;
+    return done < last ? [call("long", { text: String(done + 1) })] : "Done.";
+  };
 }
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -318,6 +331,55 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await agent.setSystemPrompt("Be long.");
       goOn();
       return (await end).stop;
+    },
+  },
+  "the transcript is replaced, and what waits stays": {
+    answers: ["First.", "Second.", "Third.", "Fourth."],
+    async play({ agent, other }) {
+      await agent.prompt("Go.");
+      const ids = [await agent.followUp("Later.")];
+      await other.replaceMessages([
+        { role: "user", content: "Earlier.", timestamp: 1 },
+        { ...agent.state.messages.slice(-1)[0], role: "assistant" } as AgentMessage,
+      ]);
+      await agent.hasQueuedMessages();
+      const replaced = [describeState(agent), await listQueue(agent, "followUp", ids)];
+      return [replaced, (await agent.prompt("Again.")).stop];
+    },
+  },
+  "a reset forgets messages and queues, and keeps the settings": {
+    answers: ["First.", "Second."],
+    async play({ agent, other }) {
+      await agent.prompt("Go.");
+      await agent.setThinkingLevel("high");
+      await agent.steer("Left.");
+      await other.reset();
+      await agent.hasQueuedMessages();
+      const reset = [describeState(agent), agent.state.usage, await agent.queued("steering")];
+      return [reset, (await other.prompt("Again.")).stop];
+    },
+  },
+  "no transcript is replaced while a run goes on": {
+    answers: [callAll([["wait", {}]]), "Second."],
+    async play({ agent, other, begun, goOn }) {
+      const end = agent.prompt("Go.");
+      await begun;
+      const refused = await Promise.allSettled([other.reset(), other.replaceMessages([])]);
+      goOn();
+      const codes = refused.map((each) => each.status === "rejected" && each.reason.code);
+      return [codes, (await end).stop];
+    },
+  },
+  "a conversation that is compacted": {
+    answers: Array.from({ length: 50 }, () => countTo(8)),
+    context: { triggerTokens: 500, targetTokens: 250, keepTurns: 1 },
+    async play({ agent }) {
+      let compactions = 0;
+      agent.subscribe(({ type }) => {
+        if (type === "compaction") compactions++;
+      });
+      const { stop } = await agent.prompt("Go.");
+      return [stop, compactions > 0];
     },
   },
   "client tools": {

@@ -20,9 +20,12 @@ import {
 import {
   type ClientCall,
   decodeMessages,
+  readCompaction,
+  readDescriptions,
   type InboxItem,
   readAnswered,
   readRequest,
+  readRewrite,
   readClientCall,
   readClientCancel,
   type RunEvent,
@@ -68,7 +71,7 @@ interface RegisteredTools {
 
 export interface MirrorEvents {
   onSettings(): void;
-  onReset(): void;
+  onReset(isRewritten?: boolean): void;
 }
 
 /**
@@ -100,6 +103,10 @@ export class SessionMirror implements SessionView {
   readonly #answers = new Map<string, Payload>();
   #listeners: readonly AgentListener[] = [];
   #clientTools: readonly RegisteredTools[] = [];
+  #descriptions: Readonly<Record<string, string>> = {};
+  #compaction: Extract<Entry, { type: "compaction" }> | undefined;
+  /** What takes the place of the transcript is being read. */
+  #isRewriting = false;
   /** Of the run, by name; false: it is over. */
   readonly #clientCalls = new Map<string, { readonly call: ClientCall; isOpen: boolean }>();
   #callHandler: ClientCallHandler | undefined;
@@ -144,7 +151,8 @@ export class SessionMirror implements SessionView {
   }
 
   #listOwnTools(): SessionView["state"]["tools"] {
-    return (this.#settings.tools ?? []).map((name) => ({ name, description: "" }));
+    const { tools = [] } = this.#settings;
+    return tools.map((name) => ({ name, description: this.#descriptions[name] ?? "" }));
   }
 
   /** The tools that clients have now. Those of clients that are gone stay until the run is over. */
@@ -253,6 +261,8 @@ export class SessionMirror implements SessionView {
       ...(entry.type === "message" && { message: entry.message }),
     });
     if (activation > this.#activation) this.#change(activation);
+    this.#readNotes(entry);
+    if (this.#isRewriting) return this.#rewrite(seq, entry);
     const events = this.#listEvents(seq, entry, end);
     const last = events.pop();
     for (const event of events) this.#emit(event);
@@ -266,6 +276,34 @@ export class SessionMirror implements SessionView {
     if (entry.type === "settings") this.#reportSettings();
     if (entry.type === "leaf") this.#branch(entry.parentId);
     this.#drainLive();
+  }
+
+  #readNotes(entry: Entry): void {
+    this.#descriptions = readDescriptions(entry) ?? this.#descriptions;
+    if (entry.type === "compaction") this.#compaction = entry;
+    const rewrite = readRewrite(entry);
+    if (!rewrite) return;
+    this.#isRewriting = true;
+    if (!rewrite.isReset) return;
+    this.#state.error = undefined;
+    this.#state.usage = {};
+  }
+
+  /** An entry of what takes the place of the transcript: it is shown as a whole. */
+  #rewrite(seq: number, entry: Entry): void {
+    this.numbers.enter(seq);
+    this.#followQueues(entry);
+    if (entry.type === "leaf") {
+      this.#state.messages = [];
+      this.#state.setPending([]);
+      this.#lastAnswer = undefined;
+    }
+    if (entry.type === "message") this.#state.messages = [...this.#state.messages, entry.message];
+    const answered = readAnswered(entry);
+    if (!answered) return;
+    this.#answers.set(answered.key, answered.answer);
+    this.#isRewriting = false;
+    this.#events?.onReset(true);
   }
 
   #followQueues(entry: Entry): void {
@@ -403,9 +441,26 @@ export class SessionMirror implements SessionView {
       case "settings":
         Object.assign(this.#settings, entry.settings);
         return [];
+      case "custom":
+        return this.#listCompaction(entry);
       default:
         return [];
     }
+  }
+
+  #listCompaction(note: Entry): AgentEvent[] {
+    const compacted = readCompaction(note);
+    if (!compacted) return [];
+    const { before, after, reason, from, to } = compacted;
+    const { message, shortened, facts } = this.#compaction ?? {};
+    const compaction = {
+      ...{ from, to },
+      ...(message && { message }),
+      ...(shortened && { shortened }),
+      ...(facts && { facts }),
+    };
+    // It makes room for the next answer.
+    return [...this.#openTurn(), { type: "compaction", before, after, reason, compaction }];
   }
 
   #begin(): AgentEvent[] {

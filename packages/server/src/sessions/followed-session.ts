@@ -2,6 +2,7 @@ import type { AgentEvent, AgentMessage, Decision, QueueName } from "@gyre/agent"
 import type { UserMessage } from "@gyre/ai";
 import type { Payload } from "@gyre/protocol";
 import { LiveSession, type LiveSessionOptions, type SessionTools } from "./live-session.ts";
+import { PublishedState } from "./published-state.ts";
 import type { SessionView } from "./session-agent.ts";
 import type { SessionChanges, SessionPrompt, SharedSession } from "./session-host.ts";
 import type { QueueEdit } from "./session-payloads.ts";
@@ -31,7 +32,7 @@ export class FollowedSession extends LiveSession {
     const session = new FollowedSession(hosted, options);
     await hosted.follow({
       onSettings: () => session.publishSettings(),
-      onReset: () => session.#reset(),
+      onReset: (isRewritten) => session.#reset(isRewritten),
     });
     return session;
   }
@@ -86,7 +87,7 @@ export class FollowedSession extends LiveSession {
   }
 
   reset(key: string): Promise<Payload> {
-    return this.hosted.inbox.replaceMessages([], key);
+    return this.hosted.inbox.reset(key);
   }
 
   /** A server that stops ends nothing: the run goes on elsewhere. */
@@ -104,9 +105,10 @@ export class FollowedSession extends LiveSession {
     else this.publishEvent(event, this.hosted.numbers.runAfter);
   }
 
-  #reset(): void {
+  #reset(isRewritten = false): void {
     this.writer.dropPartial();
     this.forgetKnown();
+    if (isRewritten) this.published = new PublishedState(this.view);
     this.publish("snapshot", this.createSnapshot(this.#shared.next));
   }
 }

@@ -108,8 +108,11 @@ export interface SharedNumbers {
 export interface SharedSessionEvents {
   /** Settings have changed. */
   onSettings(): void;
-  /** What was published does not lead to the state: clients begin again with a snapshot. */
-  onReset(): void;
+  /**
+   * What was published does not lead to the state: clients begin again with a snapshot.
+   * `isRewritten`: the whole transcript is another one.
+   */
+  onReset(isRewritten?: boolean): void;
 }
 
 /**
@@ -124,8 +127,9 @@ export interface SessionInbox {
   editQueue(edit: QueueEdit, key: string): Promise<Payload>;
   abort(key: string): Promise<Payload>;
   update(changes: SessionChanges, key: string): Promise<Payload>;
-  /** An empty list: the session is reset. */
   replaceMessages(messages: readonly AgentMessage[], key: string): Promise<Payload>;
+  /** Forgets messages and queues. */
+  reset(key: string): Promise<Payload>;
 }
 
 /**

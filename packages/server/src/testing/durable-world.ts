@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type AgentTool, defineTool } from "@gyre/agent";
+import { type AgentOptions, type AgentTool, defineTool } from "@gyre/agent";
 import { scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import {
   defineAgent,
@@ -161,13 +161,14 @@ export function followScript(answers: readonly ScriptStep[]): ScriptStep {
 export function officeAgent(
   answers: readonly ScriptStep[],
   tools: readonly AgentTool[] = [],
+  more: Pick<AgentOptions, "context"> = {},
 ): DurableAgent {
   return defineAgent({
     name: "office",
     version: "1",
     open: () => {
       const model = scriptedModel(Array.from({ length: 100 }, () => followScript(answers)));
-      return { model: model.model, protocol: model, instructions: "Be brief.", tools };
+      return { model: model.model, protocol: model, instructions: "Be brief.", tools, ...more };
     },
   });
 }
