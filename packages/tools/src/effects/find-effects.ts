@@ -33,18 +33,23 @@ export async function findEffects(root: string, upper: string, listing: Buffer):
 function parseListing(listing: Buffer): { folders: Merged; modes: ReadonlyMap<BytePath, number> } {
   const folders = new Map<BytePath, Map<BytePath, number>>();
   const modes = new Map<BytePath, number>();
+  let ends = 0;
   for (const line of fromBytes(listing).split("\0")) {
     if (line === "") continue;
     const [, octal = "", place = ""] = /^\S ([0-7]+) ([^]*)$/.exec(line) ?? [];
     const path = place.replace(/^\.\/?/, "");
     const mode = Number.parseInt(octal, 8);
     modes.set(path, mode);
-    if (path === "") continue;
+    if (path === "") {
+      ends += 1;
+      continue;
+    }
     const folder = findParent(path);
     const names = folders.get(folder) ?? new Map<BytePath, number>();
     names.set(getName(path), mode);
     folders.set(folder, names);
   }
+  if (ends < 2) throw new Error("What it changed cannot be listed: the list is not whole.");
   return { folders, modes };
 }
 

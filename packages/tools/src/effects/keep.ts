@@ -40,6 +40,8 @@ import { findUsers } from "./open-files.ts";
 /** Steps that are written down together before the first of them is taken. */
 const BATCH = 256;
 const OWNER = 0o700;
+/** Its owner may look at what is in a folder. */
+const USES = 0o100;
 /** In the folder of a layer: what was there before it was kept. */
 export const BACKUP = "backup";
 /** In the folder of a layer: what the command made. */
@@ -95,16 +97,20 @@ export async function keepLayer(
     try {
       const steps = planSteps(kept);
       const known = new Map(kept.flatMap(({ path, before }) => (before ? [[path, before]] : [])));
+      const made = new Map<BytePath, FileRecord>();
       for (let start = 0; start < steps.length; start += BATCH) {
         const batch = steps.slice(start, start + BATCH);
         journal.plan(batch);
         for (const step of batch) {
           checkUnchanged(held, step, known.get(step.path)?.record);
           takeStep(held, folder, step);
+          // Now: a later step may close the folder.
+          const stats = step.do === "remove" ? undefined : held.look(step.path);
+          if (stats) made.set(step.path, takeRecord(stats));
         }
         await setImmediate();
       }
-      journal.end(recordMade(held, steps));
+      journal.end(made);
     } finally {
       journal.close();
     }
@@ -205,16 +211,6 @@ function findInLayer(folder: string, path: BytePath): Buffer {
   return Buffer.concat([Buffer.from(join(folder, UPPER, "/")), toBytes(path)]);
 }
 
-function recordMade(held: HeldFolders, steps: readonly Step[]): Map<BytePath, FileRecord> {
-  const made = new Map<BytePath, FileRecord>();
-  for (const { do: kind, path } of steps) {
-    if (kind === "remove") continue;
-    const stats = held.look(path);
-    if (stats) made.set(path, takeRecord(stats));
-  }
-  return made;
-}
-
 /**
  * Takes back what `keepLayer` did, also where that was cut off, or this itself. Throws `ConflictError`, and
  * changes nothing, where what was kept has been changed since. Where keeping was cut off and others
@@ -252,8 +248,12 @@ function checkKept(
 ): void {
   const conflicts: Conflict[] = [];
   const seen = new Set<BytePath>();
+  // What is in a folder that the command closed cannot be looked at before it is open again.
+  const closed = steps.flatMap((step) =>
+    step.do === "mode" && (step.mode & USES) !== USES ? [`${step.path}/`] : [],
+  );
   for (const { path } of steps) {
-    if (seen.has(path)) continue;
+    if (seen.has(path) || closed.some((folder) => path.startsWith(folder))) continue;
     seen.add(path);
     const now = held.look(path);
     const then = made.get(path);

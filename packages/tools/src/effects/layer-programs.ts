@@ -35,12 +35,13 @@ cd / && shift 3 && exec "$@"`;
 
 /**
  * Writes type, mode and path of all that is in the folders that a layer has, as a command in it saw them,
- * and then lets the owner of the layer read all of it. $4: find, $5: xargs, $6: chmod.
+ * and then lets the owner of the layer read all of it. The workspace itself is listed twice where all folders were
+ * found: nothing else would say that the first part of the pipe failed. $4: find, $5: xargs, $6: chmod.
  */
 const LIST = `cd "$2" && "$3" --bind "$1" low &&
 "$3" -t overlay overlay -o ro,lowerdir=up:low,userxattr "$1" || exit ${MOUNT_FAILED}
-( cd up && "$4" . -type d -print0 ) > folders && cd "$1" || exit 1
-"$5" -0 -r /bin/sh -c 'find=$1; shift; exec "$find" "$@" -maxdepth 1 -printf "%y %m %p\\0"' sh "$4" < "$2/folders" || exit 1
+( cd up && "$4" . -type d -print0 && printf '.\\0' ) | ( cd "$1" &&
+"$5" -0 -r /bin/sh -c 'find=$1; shift; exec "$find" "$@" -maxdepth 1 -printf "%y %m %p\\0"' sh "$4" ) || exit 1
 "$6" -R u+rwX "$2/up"`;
 
 /** The programs of this system; or which of them is missing. */

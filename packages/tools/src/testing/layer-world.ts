@@ -48,11 +48,16 @@ export async function openLayerWorld(
   fill: (root: string) => void = () => {},
 ): Promise<LayerWorld> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "gyre-layer-")));
+  mkdirSync(join(folder, name));
+  fill(join(folder, name));
+  return openLayerWorldIn(folder, name);
+}
+
+/** The same in a folder that is there, with its workspace. */
+export async function openLayerWorldIn(folder: string, name = "ws"): Promise<LayerWorld> {
   const root = join(folder, name);
   const stateFolder = join(folder, "state");
-  mkdirSync(root);
-  mkdirSync(stateFolder, { mode: 0o700 });
-  fill(root);
+  mkdirSync(stateFolder, { mode: 0o700, recursive: true });
   const sandbox = await createSandbox({ kind: "bubblewrap" });
   const home = await openLayers({ root, stateFolder, sandbox });
   if ("why" in home) throw new Error(home.why);
