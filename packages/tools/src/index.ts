@@ -61,6 +61,7 @@ export {
 export { cleanPath } from "./sandbox/search-path.ts";
 export { sanitize } from "./text/sanitize.ts";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
+export * from "./shell/kept-commands.ts";
 export * from "./shell/tool.ts";
 export { AGENT_KINDS, type AgentKind } from "./agents/task/kinds.ts";
 export { type TaskOptions, taskTool } from "./agents/task/tool.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { access, chmod, constants, mkdir, mkdtemp } from "node:fs/promises";
+import { access, chmod, constants, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { cleanPath } from "./sandbox/search-path.ts";
@@ -11,7 +11,7 @@ import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
 import { cleanEnvironment } from "./process/environment.ts";
 import { JobTable } from "./shell/jobs/job-table.ts";
-import { reapLeftovers, TEMPORARY_NAME } from "./process/leftovers.ts";
+import { KEEPING, reapLeftovers, TEMPORARY_NAME } from "./process/leftovers.ts";
 import { removeFolder } from "./process/remove-folder.ts";
 import { NotePad } from "./memory/notes/tool.ts";
 import { isWithin, realPlace, secretPlaces, TEMPORARY_BYTES } from "./sandbox/places.ts";
@@ -62,6 +62,8 @@ export interface ToolsetOptions extends ToolOptions {
   keepVariables?: readonly string[];
   /** Where long output and notes on running programs go. Default: `gyre/tools` in the user's state folder. */
   stateFolder?: string;
+  /** Called with what a person should know of earlier agents: what one was ended in the middle of is undone. */
+  warn?: (text: string) => void;
   /** What sandboxed commands may leave in their /tmp. Default 4 GB. */
   temporaryBytes?: number;
   /** Default: the variables of this process. */
@@ -101,6 +103,10 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const wanted = options.stateFolder ?? defaultStateFolder(environment);
   const stateFolder = await makeStateFolder(wanted);
   await reapLeftovers(stateFolder);
+  if ((await readdir(stateFolder)).some((name) => name.startsWith(KEEPING))) {
+    const { recoverLayers } = await import("./effects/layers.ts");
+    for (const sentence of await recoverLayers(stateFolder)) options.warn?.(sentence);
+  }
   const { findNamedFiles } = await import("./git/private/named-files.ts");
   const path = cleanPath(environment["PATH"], options.root);
   const named = await findNamedFiles(options.root, { ...environment, PATH: path });

@@ -99,6 +99,12 @@ export const builtinCommands: readonly SlashCommand[] = [
     run: async (rest, { setup }) => (await import("./program/config.ts")).showSettings(rest, setup),
   },
   {
+    name: "kept",
+    about: "undo what a command changed that was kept",
+    views: ["terminal", "screen reader"],
+    run: async (_rest, context) => (await import("./program/kept.ts")).undoKeptEffects(context),
+  },
+  {
     name: "login",
     about: "store the key of a service",
     hint: "[service]",

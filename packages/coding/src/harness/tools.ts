@@ -93,6 +93,7 @@ async function opened(
     ...(writable && { writable }),
     ...(hidden && { hidden }),
     environment: options.env,
+    warn: options.warn,
     ...(options.trusted && { readOnlyFiles: options.trusted.places }),
     ...(options.ceilings && { secret: options.ceilings.secret }),
     kept: (key) => parts.results.read(key),

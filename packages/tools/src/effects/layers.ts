@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "n
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { errorMessage } from "@gyre/ai";
-import { HOST_NAME } from "../process/leftovers.ts";
+import { HOST_NAME, KEEPING } from "../process/leftovers.ts";
 import { removeFolder } from "../process/remove-folder.ts";
 import { describeHost, isHostGone } from "../process/run-notes.ts";
 import { isWithin } from "../sandbox/places.ts";
@@ -29,12 +29,10 @@ const OWNER_ONLY = 0o700;
 const TICK_MS = 12;
 const PROBE_TIMEOUT_MS = 120_000;
 /** Layers that were kept can be undone for so long, and so many of a workspace. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
-const MAX_KEPT = 20;
+export const KEPT_MS: number = 7 * 24 * 60 * 60 * 1000;
+export const MAX_KEPT = 20;
 /** In the folder of a layer that was kept: what ran, and when. */
 const NOTE = "kept.json";
-/** In the state folder, as long as a layer is being kept or undone: where that layer is. */
-export const KEEPING = "keeping-";
 
 /** Where layers over one workspace can be made. */
 export interface LayerHome {
@@ -248,14 +246,15 @@ export async function recoverLayers(stateFolder: string): Promise<string[]> {
     const { root, folder } = note;
     try {
       const left = existsSync(folder) ? await undoLayer({ root, folder }) : [];
-      if (left.length === 0) await removeFolder(folder);
-      else
+      if (left.length === 0) {
+        await removeFolder(folder);
         sentences.push(
-          new ConflictError(
-            `Not all could be undone of what was cut off in ${root}; what was there before is in ${folder}`,
-            left,
-          ).message,
+          `gyre was ended while it kept what a command did in ${root}: that was undone.`,
         );
+      } else {
+        const what = `gyre was ended while it kept what a command did in ${root}. Not all was undone; what was there is in ${folder}`;
+        sentences.push(new ConflictError(what, left).message);
+      }
       await rm(path, { force: true });
     } catch (error) {
       sentences.push(`What was cut off in ${root} could not be undone: ${errorMessage(error)}`);

@@ -4,6 +4,8 @@ import { errnoOf } from "@gyre/ai";
 
 /** In the folder of an agent: the /tmp of its commands. */
 export const TEMPORARY_NAME = "tmp";
+/** In the state folder: the beginning of the name of a note on what is being kept of a layer. */
+export const KEEPING = "keeping-";
 /** In the folder of an agent: which process made it. */
 export const HOST_NAME = "host.json";
 

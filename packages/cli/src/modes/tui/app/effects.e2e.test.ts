@@ -6,6 +6,13 @@ import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
 
 const { open } = terminalWorld();
 
+/** Ctrl+U: an answer is typed until it counts, and the last may come too late for the question. */
+const CLEAR = "\u0015";
+
+function isIdle(rows: readonly string[]): boolean {
+  return !rows.some((row) => /Esc (?:interrupts|stops)/.test(row));
+}
+
 function shell(command: string): { say: { call: string; arguments: { command: string } }[] } {
   return { say: [{ call: "shell", arguments: { command } }] };
 }
@@ -43,6 +50,43 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
     expect(readdirSync(folder).toSorted()).toEqual(["cup", "tea.txt"]);
     expect(readFileSync(join(folder, "tea.txt"), "utf8")).toBe("green\nblack\n");
     expect(service.requests).toHaveLength(2);
+  });
+
+  it("is undone by /kept, with what it deleted", async () => {
+    const { run } = await open([shell("rm -r old; echo black > tea.txt"), { say: "Done." }], {
+      files: { "tea.txt": "green\n", old: "old\n" },
+      rows: 30,
+    });
+    const folder = join(run.home, "shop");
+    ask(run, "Change it.");
+    await run.until("Keep what it did?");
+    await decide(run, "y", "Done.");
+    await run.until(isIdle);
+    expect(readdirSync(folder)).toEqual(["tea.txt"]);
+    ask(run, `${CLEAR}/kept`);
+    await run.until("Undo what which command changed?");
+    run.press("enter");
+    await run.until("Undone: 2 changes");
+    expect(readFileSync(join(folder, "tea.txt"), "utf8")).toBe("green\n");
+    expect(readFileSync(join(folder, "old"), "utf8")).toBe("old\n");
+  });
+
+  it("is taken back by /rewind as other calls are", async () => {
+    const { run } = await open([shell("echo black > tea.txt"), { say: "Done." }], {
+      files: { "tea.txt": "green\n" },
+      rows: 30,
+    });
+    ask(run, "Change it.");
+    await run.until("Keep what it did?");
+    await decide(run, "y", "Done.");
+    await run.until(isIdle);
+    ask(run, `${CLEAR}/rewind`);
+    await run.until("Back to before which prompt?");
+    run.press("enter");
+    await run.until("tea.txt");
+    run.press("enter");
+    await run.until("1 file taken back");
+    expect(readFileSync(join(run.home, "shop", "tea.txt"), "utf8")).toBe("green\n");
   });
 
   it("leaves nothing when it is discarded", async () => {
