@@ -687,6 +687,28 @@ describe("calls without a result", () => {
 });
 
 describe("queues", () => {
+  it("what is written of a long queue grows with its number, and is read as it was", async () => {
+    const measure = async (count: number): Promise<number> => {
+      const session = await createSession(newPath(), { cwd: "/w" }, { clock: manualClock() });
+      const { agent, journal } = await keepingAgent(session, ["Done.", "Again."], {
+        followUpMode: "all",
+      });
+      for (let n = 0; n < count; n++) agent.followUp(`m${n}`);
+      await journal.saved();
+      const { followUp } = (await session.context()).queued;
+      expect(followUp.map(({ message }) => message)).toMatchObject(
+        Array.from({ length: count }, (_, n) => ({ content: `m${n}` })),
+      );
+      await agent.prompt("Go.");
+      await journal.saved();
+      expect((await session.context()).queued.followUp).toEqual([]);
+      await session.close();
+      return (await stat(session.path)).size;
+    };
+    const [few, many] = [await measure(100), await measure(1_000)];
+    expect(many).toBeLessThan(12 * few);
+  });
+
   it("what is in flight waits in the file until it is delivered, also while others are queued", async () => {
     const session = await createSession(newPath(), { cwd: "/w" });
     const hold = gate();

@@ -17,6 +17,9 @@ import { isSame } from "./format/same.ts";
 import { Transcript } from "./format/transcript.ts";
 import type { Session, SessionContext } from "./format/types.ts";
 
+/** What is left in a queue of up to so many is written with each message that is delivered. */
+const MAX_LISTED = 16;
+
 type CompactionEvent = Extract<AgentEvent, { type: "compaction" }>;
 type CompactionEntry = Extract<Entry, { type: "compaction" }>;
 type ToolEndEvent = Extract<AgentEvent, { type: "tool_execution_end" }>;
@@ -119,6 +122,22 @@ function isWritten(event: AgentEvent): event is WrittenEvent {
     default:
       return false;
   }
+}
+
+/** The message that was added at the end of a queue, where nothing else has changed. */
+function findAdded(
+  before: readonly QueuedMessage[],
+  messages: readonly QueuedMessage[],
+): QueuedMessage | undefined {
+  const added = messages.at(-1);
+  // What a run has taken is before the others, and not among the messages.
+  const taken = before.length - (messages.length - 1);
+  if (!added || taken < 0) return undefined;
+  const isSame = messages.every((item, nth) => {
+    const old = before[taken + nth];
+    return item === added ? old === undefined : old?.id === item.id && old.message === item.message;
+  });
+  return isSame && !before.some(({ id }) => id === added.id) ? added : undefined;
 }
 
 class JournalWriter {
@@ -251,6 +270,8 @@ class JournalWriter {
   /** What a run has taken is not among the messages, and waits in the file until it is delivered. */
   async queue({ queue, messages, removed }: QueueChange): Promise<void> {
     const before = this.#queues[queue];
+    const added = removed.length === 0 ? findAdded(before, messages) : undefined;
+    if (added && !this.#unordered.has(queue)) return this.#add(queue, added);
     const known = new Map(before.map(({ id, message }) => [id, message]));
     const gone = new Set([...removed, ...messages.map(({ id }) => id)]);
     const after = [...before.filter(({ id }) => !gone.has(id)), ...messages];
@@ -265,6 +286,19 @@ class JournalWriter {
       // The next change writes what this one could not.
       const lost = new Set(changed);
       this.#queues[queue] = this.#queues[queue].filter((item) => !lost.has(item));
+      throw error;
+    }
+  }
+
+  /** Writes what is added at the end, without what waits before it. */
+  async #add(queue: QueueName, added: QueuedMessage): Promise<void> {
+    this.#queues[queue].push(added);
+    try {
+      await this.#session.append({ type: "queue", queue, messages: [added] });
+    } catch (error) {
+      // The next change writes it.
+      this.#queues[queue] = this.#queues[queue].filter((item) => item !== added);
+      this.#unordered.add(queue);
       throw error;
     }
   }
@@ -301,8 +335,10 @@ class JournalWriter {
     for (const queue of ["steering", "followUp"] as const) {
       const item = this.#queues[queue].find((each) => each.message === message);
       if (!item) continue;
-      this.#queues[queue] = this.#queues[queue].filter((each) => each !== item);
-      this.#unordered.add(queue);
+      const left = this.#queues[queue].filter((each) => each !== item);
+      this.#queues[queue] = left;
+      // Of a long queue each delivery would write all that is left.
+      if (left.length <= MAX_LISTED) this.#unordered.add(queue);
       return item.id;
     }
     return undefined;

@@ -564,6 +564,25 @@ describe("limits and order", () => {
     });
   });
 
+  it("a worker whose event loop is late works on one run after the other", async () => {
+    let running = 0;
+    let most = 0;
+    const busy = effectTool("pay", async () => {
+      most = Math.max(most, ++running);
+      await sleep(1);
+      running--;
+      return "ok";
+    });
+    const agent = scriptedAgent([payA, "Done."], { tools: [busy] });
+    await withWorker(newUrl(), { agents: [agent], maxLagMs: 0 }, async (runs) => {
+      const all = await Promise.all(
+        Array.from({ length: 3 }, () => runs.start("Go.", { agent: "office" })),
+      );
+      for (const run of all) expect((await run.result()).text).toBe("Done.");
+      expect(most).toBeGreaterThan(0);
+    });
+  });
+
   it("a run of higher priority is claimed first", async ({ skip }) => {
     skip(engineSpec !== undefined, "no D: an engine has an order of its own, docs/which-engine.md");
     const url = newUrl();

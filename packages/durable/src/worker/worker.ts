@@ -246,7 +246,7 @@ export class Worker {
     if (this.#state !== "working") {
       throw new DurableError("closed", "The worker stops: another one goes on.");
     }
-    if (this.#load.findOverload()) {
+    if (this.#hasTooMuch()) {
       // Others find it meanwhile: it stays ready.
       await later(OVERLOAD_MS);
       return this.#claimOne(session, activation);
@@ -402,7 +402,7 @@ export class Worker {
       this.#shouldClaim = false;
       const free = this.#countFree();
       if (free < 1) return;
-      if (this.#load.findOverload()) return this.#claimIn(LOOK_EVERY_MS);
+      if (this.#hasTooMuch()) return this.#claimIn(LOOK_EVERY_MS);
       const limit = Math.min(free, CLAIMED_AT_ONCE);
       const {
         claims,
@@ -414,6 +414,12 @@ export class Worker {
       if (claims.length > 0) this.#shouldClaim = true;
       else this.#claimIn(Math.min(nextInMs, LOOK_EVERY_MS));
     }
+  }
+
+  /** A worker without runs is late because of others on its machine: it would wait for them for ever. */
+  #hasTooMuch(): boolean {
+    const overload = this.#load.findOverload();
+    return overload === "memory" || (overload === "lag" && this.#activations.size > 0);
   }
 
   #wish(limit: number): ClaimWish {

@@ -310,11 +310,15 @@ export class SessionMirror implements SessionView {
     if (entry.type === "queue") {
       const known = new Map([...this.#queues.steering, ...this.#queues.followUp].map(toPair));
       for (const [id, message] of (entry.messages ?? []).map(toPair)) known.set(id, message);
-      this.#queues[entry.queue] = entry.ids.flatMap((id) => {
+      const ids = entry.ids ?? [
+        ...this.#queues[entry.queue].map(({ id }) => id),
+        ...(entry.messages ?? []).map(({ id }) => id),
+      ];
+      this.#queues[entry.queue] = ids.flatMap((id) => {
         const message = known.get(id);
         return message ? { id, message } : [];
       });
-      for (const id of entry.ids) this.#queuedIds.add(id);
+      for (const id of ids) this.#queuedIds.add(id);
     } else if (entry.type === "message" && entry.queued !== undefined) {
       const { queued } = entry;
       for (const queue of ["steering", "followUp"] as const) {

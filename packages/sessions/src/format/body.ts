@@ -116,8 +116,9 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
     case "queue": {
       const { queue, ids, messages = [] } = fields;
       if (queue !== "steering" && queue !== "followUp") return undefined;
-      if (!isTextList(ids) || !isQueuedList(messages)) return undefined;
-      return { type, queue, ids, messages };
+      if (!isQueuedList(messages)) return undefined;
+      if (ids === undefined) return { type, queue, messages };
+      return isTextList(ids) ? { type, queue, ids, messages } : undefined;
     }
     case "start": {
       const { durationMs } = fields;

@@ -71,12 +71,12 @@ export type EntryBody =
   /** What the person said. It is acted on after it was written. */
   | { type: "decision"; toolCallId: string; decision: Decision }
   | {
-      /** What waits for the agent. The newest of each queue counts, up to the next `leaf`. */
+      /** What waits for the agent, up to the next `leaf`. */
       type: "queue";
       queue: QueueName;
-      /** In the order of the queue. */
-      ids: readonly string[];
-      /** Those of them that are new, or were edited. */
+      /** All of them, in order. Without it the messages are added at the end: what is written grows with what is added. */
+      ids?: readonly string[];
+      /** Those that are new, or were edited. */
       messages?: readonly QueuedMessage[];
     }
   /**

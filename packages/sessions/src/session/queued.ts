@@ -6,8 +6,8 @@ import type { EntryReader } from "./log.ts";
 export const NONE_QUEUED: QueuedMessages = { steering: [], followUp: [], made: 0 };
 
 /**
- * What waits for the agent at the end of the file: what the newest `queue` of each queue lists,
- * but for what was delivered. Another place in the tree has nothing that waits.
+ * What waits for the agent at the end of the file: what the newest `queue` of each queue lists, and
+ * those after it add, but for what was delivered. Another place in the tree has nothing that waits.
  */
 export async function readQueued(index: EntryIndex, reader: EntryReader): Promise<QueuedMessages> {
   const queues: number[] = [];
@@ -16,13 +16,16 @@ export async function readQueued(index: EntryIndex, reader: EntryReader): Promis
     first = at;
     if (index.typeAt(at) === "queue") queues.push(at);
   }
-  const ids: Record<QueueName, readonly string[]> = { steering: [], followUp: [] };
+  const ids: Record<QueueName, string[]> = { steering: [], followUp: [] };
   const messages = new Map<string, AgentMessage>();
   await reader.each(queues.reverse(), (fields, at) => {
     const entry = parseEntry(fields, index.infoAt(at));
     if (entry?.type !== "queue") return;
-    ids[entry.queue] = entry.ids;
-    for (const { id, message } of entry.messages ?? []) messages.set(id, message);
+    if (entry.ids) ids[entry.queue] = [...entry.ids];
+    for (const { id, message } of entry.messages ?? []) {
+      messages.set(id, message);
+      if (!entry.ids) ids[entry.queue].push(id);
+    }
   });
   const delivered = new Set<unknown>();
   if (ids.steering.length + ids.followUp.length > 0) {
