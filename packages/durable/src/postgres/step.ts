@@ -162,7 +162,7 @@ async function endRun(
   // Messages wait: the run may be retried.
   await db.run(
     `update gyre_inbox set taken = 0 where run = $1 and taken is null
-      and kind in ('decision', 'abort', 'answer', 'request')`,
+      and kind in ('decision', 'abort', 'answer')`,
     run,
   );
   const items: NewItem[] = report ? [{ kind: "decision", ...report }] : [];

@@ -136,7 +136,7 @@ function endRun(
   // Messages wait: the run may be retried.
   db.run(
     `update gyre_inbox set taken = 0 where run = ? and taken is null
-      and session = (select session from gyre_run where id = ?) and kind in ('decision', 'abort', 'answer', 'request')`,
+      and session = (select session from gyre_run where id = ?) and kind in ('decision', 'abort', 'answer')`,
     ...[run, run],
   );
   const send = (item: NewItem): void => {

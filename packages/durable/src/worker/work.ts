@@ -46,7 +46,7 @@ import { AgentQueues } from "./agent-queues.ts";
 import { capResult } from "./cap-result.ts";
 import type { ClientTools } from "./client-tools.ts";
 import type { WorkerMeter } from "./meter.ts";
-import type { RunLog } from "./run-log.ts";
+import { FencedError, type RunLog } from "./run-log.ts";
 import { type Budget, readShared, toBudget } from "./budget.ts";
 import { DurableError, isUnavailable } from "../contract/errors.ts";
 import { waitsForPerson } from "./waiting.ts";
@@ -315,7 +315,10 @@ export class Work {
     log
       .deliver(id, note)
       .then(() => log.flushSoon())
-      .catch((error: unknown) => runs.report(error, `inbox: ${kind}`));
+      .catch((error: unknown) => {
+        // The next worker finds the item.
+        if (!(error instanceof FencedError)) runs.report(error, `inbox: ${kind}`);
+      });
   }
 
   /** Goes on as far as possible. Undefined: there was nothing to do. */

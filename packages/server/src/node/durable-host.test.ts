@@ -235,6 +235,32 @@ describe("servers of one store", () => {
     expect(texts).toEqual(["user: Earlier.", "user: Again."]);
   });
 
+  it("a run that no worker can open answers edits by its end, and what was steered waits for its continuation", async () => {
+    world = createDurableWorld();
+    const front = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(front));
+    const ended = waitFor(agent, "agent_end");
+    const ending = agent.prompt("Go.");
+    const id = await agent.steer("Left.");
+    const edited = agent.editQueued("followUp", id, "Right.");
+    const office = officeAgent(["First."]);
+    let isBroken = true;
+    const breaks = defineAgent({
+      ...office,
+      open: (run) => {
+        if (isBroken) throw new Error("Not now.");
+        return office.open(run);
+      },
+    });
+    await world.open([breaks]);
+    await ended;
+    expect((await ending).stop).toBe("error");
+    expect(await edited).toBe(false);
+    isBroken = false;
+    expect((await agent.continue()).stop).toBe("done");
+    expect(listTexts(agent)).toEqual(["user: Go.", "user: Left.", "assistant: First."]);
+  });
+
   it("a continuation that is sent again to another server is made once", async () => {
     world = createDurableWorld();
     let goOn = (): void => {};

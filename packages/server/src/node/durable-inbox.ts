@@ -176,31 +176,49 @@ export class DurableInbox implements SessionInbox {
   async #editQueue(edit: QueueEdit, key: string): Promise<Payload> {
     await this.#options.synchronize();
     if (edit.op === "list") return { isDone: true, queued: this.view.queued(edit.queue) };
-    await this.#request(key, { type: "queue", ...edit }, (session) =>
+    return this.#requestAnswer(key, { type: "queue", ...edit }, (session) =>
       planQueueChange(session, edit),
     );
-    return this.#options.waitFor(() => this.view.findAnswer(toKey(key)));
+  }
+
+  /** Settles with the answer. A run that could not be worked on has ended without one. */
+  async #requestAnswer(
+    key: string,
+    request: RunRequest,
+    plan: (session: StoredSession) => Promise<PlannedWrite>,
+  ): Promise<Payload> {
+    for (let triesLeft = MAX_TRIES; triesLeft > 0; triesLeft--) {
+      const run = await this.#request(key, request, plan);
+      const answer = await this.#options.waitFor(() => {
+        const found = this.view.findAnswer(toKey(key));
+        if (found) return { found };
+        return run !== undefined && this.view.hasEnded(run) ? {} : undefined;
+      });
+      if ("found" in answer && answer.found) return answer.found;
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
+    }
+    throw busyError();
   }
 
   /**
    * Has the worker of the open run do something, or does it here where no run is open. Once for a
-   * key: the log has the answer.
+   * key: the log has the answer. Resolves to the run that is to answer.
    */
   async #request(
     key: string,
     request: RunRequest,
     plan: (session: StoredSession) => Promise<PlannedWrite>,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     for (let triesLeft = MAX_TRIES; ; triesLeft--) {
       await this.#options.synchronize();
-      if (this.view.findAnswer(toKey(key))) return;
+      if (this.view.findAnswer(toKey(key))) return undefined;
       const run = await this.#findOpenRun();
       if (run !== undefined) {
         const { store } = this.#options.runs;
         const data = JSON.stringify(request);
         const outcome = await store.send({ run, kind: "request", data, key: toKey(key) });
-        if (outcome === "sent" || outcome === "known") return;
-      } else if (await this.#write(key, plan)) return;
+        if (outcome === "sent" || outcome === "known") return run;
+      } else if (await this.#write(key, plan)) return undefined;
       if (triesLeft <= 0) throw busyError();
       await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
     }
@@ -213,9 +231,14 @@ export class DurableInbox implements SessionInbox {
       if (this.view.findAnswer(toKey(key))) break;
       if (this.view.isRunning) throw busyError();
       const run = await this.#findOpenRun();
-      // Calls that wait for a person go with the transcript.
-      if (run !== undefined) await this.#send(run, "abort", {}, `${key}/${triesLeft}`);
-      else if (await this.#write(key, (session) => planRewrite(session, messages))) break;
+      const isWaiting = this.view.state.pending.length > 0;
+      if (run !== undefined && isWaiting) {
+        // Calls that wait for a person go with the transcript.
+        await this.#send(run, "abort", {}, `${key}/abort`);
+        await this.#options.waitFor(() => this.view.hasEnded(run) || undefined);
+      } else if (run === undefined) {
+        if (await this.#write(key, (session) => planRewrite(session, messages))) break;
+      }
       if (triesLeft <= 0) throw busyError();
       await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
     }
@@ -263,11 +286,10 @@ export class DurableInbox implements SessionInbox {
   /** A run that goes on has them for its next turn, as far as its agent can be changed. */
   async #update(changes: SessionChanges, key: string): Promise<Payload> {
     const settings = await this.#options.readChanges(changes);
-    await this.#request(key, { type: "settings", settings }, async () => ({
+    return this.#requestAnswer(key, { type: "settings", settings }, async () => ({
       entries: [{ type: "settings", settings }],
       answer: { ...settings },
     }));
-    return this.#options.waitFor(() => this.view.findAnswer(toKey(key)));
   }
 
   /** Whether a request was done before, here or on another server. */

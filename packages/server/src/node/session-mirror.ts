@@ -99,6 +99,7 @@ export class SessionMirror implements SessionView {
   #sent: readonly (QueuedMessage & { readonly queue: QueueName })[] = [];
   /** All that has ever waited. */
   readonly #queuedIds = new Set<string>();
+  readonly #endedRuns = new Set<string>();
   /** Answers to requests, by their keys. */
   readonly #answers = new Map<string, Payload>();
   #listeners: readonly AgentListener[] = [];
@@ -224,6 +225,11 @@ export class SessionMirror implements SessionView {
   /** Whether a message waits in a queue, or has waited. */
   hasQueued(id: string): boolean {
     return this.#queuedIds.has(id);
+  }
+
+  /** Whether a run is over, for good or until it is continued. */
+  hasEnded(run: string): boolean {
+    return this.#endedRuns.has(run);
   }
 
   /** The answer to the request of a key. */
@@ -554,6 +560,7 @@ export class SessionMirror implements SessionView {
     const asked = this.#beginAsked(run, end.pending);
     this.#run = undefined;
     this.#runId = end.run;
+    if (end.pending.length === 0) this.#endedRuns.add(end.run);
     this.#partial = undefined;
     this.#executing.clear();
     this.#answered.clear();
