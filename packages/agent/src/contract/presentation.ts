@@ -49,9 +49,14 @@ export interface ResultSummary {
   /**
    * Lines that it found or printed. `list`: the summary names the first of them (`names`,
    * where these are shorter than the lines). `head` and `tail`: which end matters where there
-   * is no room for all.
+   * is no room for all. `total`: how many there are, where `all` lacks some.
    */
-  lines?: { all: readonly string[]; keep: "list" | "head" | "tail"; names?: readonly string[] };
+  lines?: {
+    all: readonly string[];
+    keep: "list" | "head" | "tail";
+    names?: readonly string[];
+    total?: number;
+  };
   changes?: readonly FileChange[];
 }
 
@@ -75,6 +80,8 @@ export interface ToolPresentation {
   verb?: string;
   /** What a call is about: a path, a command. `quote` marks text that is to be shown literally. */
   title?(args: Args, quote: (text: string) => string): string;
+  /** What a call is for, in the model's own words. */
+  purpose?(args: Args): string;
   locations?(args: Args): readonly ToolLocation[];
   effects?(args: Args): ToolEffects;
   /** What the call would change. */

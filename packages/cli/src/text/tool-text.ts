@@ -40,6 +40,8 @@ export function counted(count: number, word: string, words = `${word}s`): string
 export interface CallText {
   name: string;
   about: string;
+  /** What it is for, in the model's own words. */
+  purpose?: string;
 }
 
 /** The name of what is called, and what it is called for, as the tool describes it. */
@@ -49,7 +51,12 @@ export function callText(tool: string, args: Args): CallText {
   if (inner) return { name: shownLine(inner.name), about: argumentsText(inner.args) };
   const title = present(() => presentation?.title?.(args, (text) => text));
   const known = readText(args["command"]) || readText(args["path"]);
-  return { name: shownLine(tool), about: shownLine(title ?? (known || argumentsText(args))) };
+  const purpose = shownLine(present(() => presentation?.purpose?.(args)) ?? "");
+  return {
+    name: shownLine(tool),
+    about: shownLine(title ?? (known || argumentsText(args))),
+    ...(purpose !== "" && { purpose }),
+  };
 }
 
 /** Arguments of a tool that nothing is known of: `name: value`, one behind the other. */

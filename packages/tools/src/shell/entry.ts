@@ -1,6 +1,6 @@
 import type { ToolEntry } from "../contract/entry.ts";
 import type { ToolEnv } from "../contract/env.ts";
-import { looseRecord, looseText } from "../contract/loose.ts";
+import { looseNumber, looseRecord, looseText } from "../contract/loose.ts";
 import type { ShellOptions } from "./tool.ts";
 
 export const shellEntry: ToolEntry<{ env: ToolEnv; shell: ShellOptions }> = {
@@ -11,6 +11,7 @@ export const shellEntry: ToolEntry<{ env: ToolEnv; shell: ShellOptions }> = {
     verb: "",
     literal: true,
     title: (args, quote) => quote(looseText(args, "command")),
+    purpose: (args) => looseText(args, "description"),
     effects(args) {
       const command = looseText(args, "command");
       return command === "" ? {} : { command };
@@ -19,11 +20,12 @@ export const shellEntry: ToolEntry<{ env: ToolEnv; shell: ShellOptions }> = {
       const ended = looseRecord(details);
       if (typeof ended["stdout"] !== "string") return {};
       const { exitCode, timedOut, aborted } = ended;
+      const total = looseNumber(ended, "lines");
       const all = `${ended["stdout"]}\n${looseText(ended, "stderr")}`.split("\n");
       return {
         facts: exitCode === 0 ? [] : [formatExit({ exitCode, timedOut, aborted })],
         ...(ended["isCut"] === true && { summary: "the model got the beginning and the end" }),
-        lines: { all, keep: "tail" },
+        lines: { all, keep: "tail", ...(total !== undefined && { total }) },
       };
     },
   },

@@ -467,6 +467,7 @@ async function shellResult(
     stdout: inMemory(stdout),
     stderr: inMemory(stderr),
     ...([shownStdout, shownStderr].some((shown) => shown.length > 1) && { isCut: true }),
+    ...((stdout.tail !== "" || stderr.tail !== "") && { lines: stdout.lines + stderr.lines }),
     exitCode,
     durationMs,
     timedOut,

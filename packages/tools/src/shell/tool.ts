@@ -56,6 +56,8 @@ export interface ShellDetails {
   stderr: string;
   /** The model gets less than that: the beginning and the end. */
   isCut?: true;
+  /** How many lines it has written, where not all are in memory. */
+  lines?: number;
   exitCode: number | null;
   durationMs: number;
   timedOut: boolean;

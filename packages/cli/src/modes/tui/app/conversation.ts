@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { type Clock, errorMessage, THINKING_LEVELS } from "@gyre/ai";
 import {
   type ApprovalAnswer,
@@ -33,6 +34,7 @@ import { fitRow, type Row, row } from "../terminal/row.ts";
 import { Spinner } from "./spinner.ts";
 import { todoRows, waitingRows, workingRow } from "./status.ts";
 import type { Theme } from "../terminal/theme.ts";
+import { Title, type TitleState } from "../terminal/title.ts";
 import type { Transcript } from "../transcript/transcript.ts";
 import type { Window } from "./window.ts";
 
@@ -72,6 +74,7 @@ export class TerminalConversation implements ConversationView {
   /** When Esc interrupted something. */
   #interruptedAt = Number.NEGATIVE_INFINITY;
   #hint: string | undefined;
+  readonly #title: Title;
   /** The branch of the repository, as it was when something began or ended. */
   #branch: string | undefined;
   /** The agent whose jobs are shown. */
@@ -82,6 +85,7 @@ export class TerminalConversation implements ConversationView {
   constructor(options: TerminalConversationOptions) {
     this.#options = options;
     const { clock, io, transcript, window } = options;
+    this.#title = new Title((sequence) => window.control(sequence), io.env);
     this.#spinner = new Spinner({
       clock,
       draw: () => window.draw(),
@@ -232,9 +236,11 @@ export class TerminalConversation implements ConversationView {
     const withdraw = (): void => window.withdraw(panel);
     signal?.addEventListener("abort", withdraw, { once: true });
     const answered = transcript.asks(callId);
+    this.#showTitle("asking");
     try {
       return await window.open(panel);
     } finally {
+      this.#showTitle("working");
       answered();
       signal?.removeEventListener("abort", withdraw);
     }
@@ -280,6 +286,7 @@ export class TerminalConversation implements ConversationView {
     const { harness } = this.controller;
     if (harness && harness !== this.#watched) this.#watch(harness);
     this.#branch = harness && readBranch(harness.toolset.env.workspace.root);
+    this.#showTitle(this.controller.isWorking ? "working" : "idle");
     if (this.controller.task) this.#spinner.start();
     else this.#spinner.stop();
     this.#options.window.draw();
@@ -290,6 +297,7 @@ export class TerminalConversation implements ConversationView {
   }
 
   async close(): Promise<void> {
+    this.#title.end();
     this.#spinner.stop();
     await this.controller.close();
   }
@@ -387,6 +395,11 @@ export class TerminalConversation implements ConversationView {
     } catch (error) {
       this.#showError(error);
     }
+  }
+
+  #showTitle(state: TitleState): void {
+    const root = this.controller.harness?.toolset.env.workspace.root;
+    if (root !== undefined) this.#title.show(state, basename(root));
   }
 
   #notify(text: string): void {

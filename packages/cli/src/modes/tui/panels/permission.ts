@@ -1,3 +1,5 @@
+import { present } from "@gyre/agent";
+import { findPresentation } from "@gyre/tools/catalog";
 import type { ApprovalAnswer, ApprovalRequest, EffectsReport } from "@gyre/tools";
 import { canKeep, summarizeEffects } from "../../../text/effects-text.ts";
 import { measureWidth } from "../../../text/width.ts";
@@ -260,6 +262,10 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     if (effects) return "Keep what it did?";
     const asked = safeLine(`Allow ${tool}`);
     const path = args["path"];
+    const purpose = safeLine(present(() => findPresentation(tool)?.purpose?.(args)) ?? "");
+    if (purpose !== "") {
+      return `${asked}: ${fitMiddle(purpose, Math.max(1, columns - measureWidth(`${asked}: ?`)))}?`;
+    }
     if (this.#preview.type !== "diff" || typeof path !== "string") return `${asked}?`;
     const room = Math.max(1, columns - measureWidth(`${asked} ?`));
     return `${asked} ${fitMiddle(safeLine(path), room)}?`;

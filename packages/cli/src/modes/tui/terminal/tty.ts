@@ -1,6 +1,7 @@
 import { closeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { Size } from "./screen.ts";
+import { KEEP_TITLE, RESTORE_TITLE } from "./title.ts";
 
 const BRACKETED_PASTE = { on: "\x1b[?2004h", off: "\x1b[?2004l" };
 /** Distinguishes keys such as Esc and Alt, in terminals that support it. */
@@ -84,7 +85,7 @@ export class Tty {
     this.#input.resume();
     // By default Node blocks on a slow terminal, and Ctrl-C would have no effect.
     this.#output["_handle"]?.setBlocking?.(false);
-    this.#output.write(BRACKETED_PASTE.on + CLEAR_KEYS.on);
+    this.#output.write(KEEP_TITLE + BRACKETED_PASTE.on + CLEAR_KEYS.on);
   }
 
   /** Takes the terminal over again after the shell has used it, without a `restore` before. */
@@ -99,7 +100,7 @@ export class Tty {
   restore(): void {
     if (!this.#isRaw) return;
     this.#isRaw = false;
-    this.#output.write(CLEAR_KEYS.off + BRACKETED_PASTE.off + SHOW_CURSOR);
+    this.#output.write(CLEAR_KEYS.off + BRACKETED_PASTE.off + RESTORE_TITLE + SHOW_CURSOR);
     this.#output["_handle"]?.setBlocking?.(true);
     this.#input.setRawMode?.(false);
     this.#input.pause();

@@ -38,6 +38,8 @@ const SHOWN_DURATION_MS = 1_000;
 const SHOWN_ARGUMENT_CHARS = 512;
 const CHARS_PER_KB = 1_024;
 const NOT_SENT = "(not sent to the model)";
+/** Around the purpose of a call: the sign, the gap and the mark. */
+const PURPOSE_MARGIN = 6;
 /** The least room for the name and the title of a call. */
 const MIN_ABOUT_COLUMNS = 8;
 
@@ -183,9 +185,10 @@ export class ToolBlock implements LiveBlock {
   #text(): CallText {
     const { cwd } = this.#options;
     if (this.#callText) return this.#callText;
-    const { name, about } = callText(this.#tool, this.#args);
+    const text = callText(this.#tool, this.#args);
+    const { about } = text;
     const isInside = about.startsWith(`${cwd}/`);
-    this.#callText = { name, about: isInside ? about.slice(cwd.length + 1) : about };
+    this.#callText = { ...text, about: isInside ? about.slice(cwd.length + 1) : about };
     return this.#callText;
   }
 
@@ -239,9 +242,13 @@ export class ToolBlock implements LiveBlock {
   /** The sign, the name, the title as far as it fits, and the facts. */
   #head(columns: number, sign: string, style: string, facts: string): Row {
     const { userCommand, theme } = this.#options;
+    const { name, about, purpose = "" } = this.#text();
     const parts = userCommand?.aside ? [NOT_SENT, facts] : [facts];
-    const behind = parts.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
-    const { name, about } = this.#text();
+    const last = parts.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
+    // What it is for is shown where the call itself leaves room for it.
+    const taken = measureWidth(`${name} ${about}`) + measureWidth(textOfRow(last)) + PURPOSE_MARGIN;
+    const isShown = purpose !== "" && taken + measureWidth(purpose) <= columns;
+    const behind = isShown ? [span(`  # ${purpose}`, theme.dim), ...last] : last;
     const asked = userCommand ? "!" : name;
     const hidesSign = userCommand !== undefined && sign === SIGNS.good;
     const call = [

@@ -133,7 +133,8 @@ function summaryView({ summary, lines }: ResultSummary): Partial<ToolView> | und
       return { ...shownSummary, body: linesBody(all, all.slice(0, MAX_FOUND)) };
     case "tail": {
       const body = linesBody(all, all.slice(-MAX_SHOWN_LINES));
-      return { ...shownSummary, body: { ...body, long: all.slice(-MAX_WHOLE_ROWS) } };
+      const total = Math.max(lines.total ?? 0, all.length);
+      return { ...shownSummary, body: { ...body, total, long: all.slice(-MAX_WHOLE_ROWS) } };
     }
     default:
       return lines.keep satisfies never;
