@@ -97,7 +97,7 @@ function bash(script: string, more: Record<string, string> = {}) {
 }
 
 /** Starts it, and answers once it has written its first piece. */
-function started(script: string): Promise<RunningProgram & { stop: () => void }> {
+function started(script: string): Promise<Omit<RunningProgram, "stop"> & { stop: () => void }> {
   const controller = new AbortController();
   return new Promise((resolve, reject) => {
     const running = startProgram(bash(script), {
