@@ -9,9 +9,10 @@ import type { Settings } from "./settings/settings.ts";
 /** What the agent may do, and what decides on the rest. */
 export interface CodingPermissions {
   /**
-   * What it does without asking: "plan" reads alone, "ask" (the default) asks before it changes
-   * files or runs commands, "auto-edit" asks before it runs commands, "auto" runs them in the sandbox and asks
-   * about the network, other folders and what cannot be undone, "full" asks about nothing.
+   * What it does without asking: "plan" reads alone, "ask" asks before it changes files or runs commands,
+   * "auto-edit" asks before it runs commands, "auto" runs them in the sandbox and asks about the network, other
+   * folders and what cannot be undone, "full" asks about nothing. Default: "auto" where a sandbox holds, else
+   * "ask"; with `approve: "suspend"` "ask".
    */
   mode?: PermissionMode;
   /** Rules for what it may do: "shell(npm test)". */

@@ -86,7 +86,7 @@ export const OPTIONS = {
     type: "string",
     value: "MODE",
     complete: "mode",
-    about: "what it may do without being asked about",
+    about: "what it may do unasked: plan, ask, auto-edit, auto (default in a sandbox), full",
   },
   allow: {
     type: "string",

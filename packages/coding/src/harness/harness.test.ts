@@ -178,6 +178,21 @@ it(
   },
 );
 
+it(
+  "begins in mode auto in a sandbox, unless other processes continue it",
+  { tags: "bubblewrap" },
+  async () => {
+    const script = [call("shell", { command: "echo tea > tea.txt" }), "Done."];
+    const opened = await open({ tools: ["shell"], sandbox: "auto" }, script);
+    await opened.prompt({ text: "Go" });
+    expect(opened.mode).toBe("auto");
+    expect(await readFile(join(folder, "tea.txt"), "utf8")).toBe("tea\n");
+    await opened.close();
+    const later = await open({ sandbox: "auto" }, script, { approvals: "suspend" });
+    expect(later.mode).toBe("ask");
+  },
+);
+
 it("counts what a sub-agent has used apart from the answers, and once", async () => {
   const opened = await open({ tools: ["task"], mode: "full" }, [
     { parts: [call("task", { description: "Look", prompt: "Look around." })], usage: PRICED },

@@ -91,10 +91,10 @@ import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
 import { type Caller, type OpenedTools, openTools } from "./tools.ts";
 import { readWaits } from "./waits.ts";
-import type { Harness, HarnessOptions, Parts, DeniedCall } from "./types.ts";
+import type { DeniedCall, Harness, HarnessOptions, ModeState, Parts } from "./types.ts";
 import type { NoticeMessage } from "../conversation/notice.ts";
 import type { Outcome, PromptRequest } from "../conversation/types.ts";
-import { isMode, modelValue } from "../text/choices.ts";
+import { assumeMode, isMode, modelValue } from "../text/choices.ts";
 import { toLlmMessage, toLlmMessages } from "../conversation/user-command.ts";
 
 export type { Approvals, DeniedCall, Harness, HarnessOptions } from "./types.ts";
@@ -138,7 +138,7 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
     guidance: await readGuidance(options, settings),
     extensions: await loadExtensions(options, settings, denied),
     denied,
-    mode: { now: settings.mode ?? "ask" },
+    mode: startMode(settings, options.approvals !== "suspend" && (isOwn || !stored)),
     givenRules: [],
     results: new OffloadedResults(log, context?.messages),
     spending: await readSpending(options.session, context),
@@ -343,7 +343,7 @@ export class AgentHarness implements Harness {
   readonly #extensions: Extensions | undefined;
   readonly #options: HarnessOptions;
   readonly #models: Models;
-  readonly #mode: { now: PermissionMode };
+  readonly #mode: ModeState;
   readonly #log: SessionLog;
   readonly #results: OffloadedResults;
   /** Read by each run as it starts: what a prompt has used is deducted between its runs. */
@@ -681,6 +681,7 @@ export class AgentHarness implements Harness {
 
   async setMode(mode: PermissionMode): Promise<void> {
     this.#mode.now = mode;
+    this.#mode.isAssumed = false;
     this.agent.setTools(this.#withPlanTool(this.agent.state.tools));
     await this.#saveSettings();
   }
@@ -845,6 +846,15 @@ function mergeSettings(
     ...(tools && isOpen("tools") && { tools }),
     ...(keepsRights && { mode: keptMode(mode, settings) }),
   };
+}
+
+/**
+ * The mode at the start. Without a setting it is assumed where the user is there or has begun it, and not for
+ * runs that other processes continue, nor for a session that another person may have written.
+ */
+function startMode(settings: Settings, isUsers: boolean): ModeState {
+  const now = settings.mode ?? (isUsers ? assumeMode(settings) : "ask");
+  return { now, isAssumed: settings.mode === undefined && now === "auto" };
 }
 
 /** The mode of a session. One without a mode was made elsewhere, and gets no more than questions. */

@@ -2,6 +2,7 @@ import { ANSWER_TOOL, type Decision, type Middleware, type ToolInvocation } from
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
+  type Confinement,
   getConfinement,
   permissions,
   RuleError,
@@ -10,7 +11,7 @@ import {
 } from "@gyre/tools";
 import { CodingAgentError } from "../core/errors.ts";
 import type { SessionLog } from "./session-log.ts";
-import type { Parts } from "./types.ts";
+import type { ModeState, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
@@ -27,20 +28,21 @@ export function permissionsFor(
 ): Middleware {
   const { allow = [], ask = [], deny = [] } = settings;
   let isReported = false;
+  const findConfinement = async (): Promise<Confinement> => {
+    const sandbox = await toolset.env.sandbox();
+    const { missing } = sandbox;
+    if (missing !== undefined && !isReported) {
+      isReported = true;
+      warn(`Commands run without a sandbox, and are asked about. ${missing}`);
+    }
+    return getConfinement(sandbox);
+  };
   const guard = asUsage(
     () =>
       permissions({
         mode: () => mode.now,
         rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
-        async sandboxed() {
-          const sandbox = await toolset.env.sandbox();
-          const { missing } = sandbox;
-          if (missing !== undefined && !isReported) {
-            isReported = true;
-            warn(`Commands run without a sandbox, and are asked about. ${missing}`);
-          }
-          return getConfinement(sandbox);
-        },
+        sandboxed: findConfinement,
         workspace: toolset.env.workspace,
         ...(ceilings && { confinedOnly: !ceilings.unsandboxed }),
         ...((extensions || ownTools.length > 0) && {
@@ -87,9 +89,23 @@ export function permissionsFor(
     async tool(call, next) {
       // The tool that gives a typed answer is the agent's own, and has no effect.
       const isAnswer = call.tool.name === ANSWER_TOOL && !toolset.registry.has(ANSWER_TOOL);
-      return isAnswer || !guard.tool ? next() : guard.tool(call, next);
+      if (isAnswer || !guard.tool) return next();
+      await settleMode(mode, findConfinement);
+      return guard.tool(call, next);
     },
   };
+}
+
+/** Mode `auto` is a default only where a sandbox holds: elsewhere it is `ask` from the first call on. */
+export async function settleMode(
+  mode: ModeState,
+  findConfinement: () => Promise<Confinement>,
+): Promise<void> {
+  if (!mode.isAssumed) return;
+  const confinement = await findConfinement();
+  // A person may have chosen one meanwhile.
+  if (mode.isAssumed && confinement !== true) mode.now = "ask";
+  mode.isAssumed = false;
 }
 
 /** A rule that is wrong is an error in what the user wrote. */

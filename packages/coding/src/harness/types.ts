@@ -131,6 +131,13 @@ export interface Harness extends ConversationAgent {
   setTools(names: readonly string[]): Promise<void>;
 }
 
+/** The mode that holds. */
+export interface ModeState {
+  now: PermissionMode;
+  /** Nothing was said of it: it is `auto` as long as a sandbox is not known to be missing. */
+  isAssumed: boolean;
+}
+
 /** What a harness is put together from. */
 export interface Parts {
   options: HarnessOptions;
@@ -143,7 +150,7 @@ export interface Parts {
   guidance: Guidance;
   extensions: Extensions | undefined;
   denied: DeniedCall[];
-  mode: { now: PermissionMode };
+  mode: ModeState;
   results: OffloadedResults;
   spending: Spending;
   givenRules: string[];

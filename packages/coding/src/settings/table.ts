@@ -352,7 +352,7 @@ export const SETTINGS: {
   mode: {
     kind: choiceKind(MODE_NAMES),
     about: "What it may do without being asked about.",
-    standard: "ask",
+    otherwise: "auto where a sandbox holds, else ask",
     env: "GYRE_MODE",
     flag: "mode",
     project: {

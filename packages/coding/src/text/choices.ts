@@ -39,6 +39,18 @@ export const MODE_NAMES: readonly PermissionMode[] = Object.keys(MODES).filter(i
 export const THINKING_NAMES: readonly ThinkingLevel[] =
   Object.keys(THINKING).filter(isThinkingLevel);
 
+/**
+ * The mode where nothing is said of it: `auto` where the system has a sandbox that was not turned off. One that
+ * turns out not to work makes it `ask`, with the first call that matters.
+ */
+export function assumeMode(
+  { sandbox = "auto" }: { sandbox?: "auto" | "none" },
+  platform: NodeJS.Platform = process.platform,
+): PermissionMode {
+  const hasSandbox = platform === "linux" || platform === "darwin";
+  return hasSandbox && sandbox !== "none" ? "auto" : "ask";
+}
+
 export function isMode(value: string): value is PermissionMode {
   return Object.hasOwn(MODES, value);
 }

@@ -204,7 +204,7 @@ describe("a job", () => {
     const insist = { say: [{ call: "shell", arguments: { command: "npm publish" } }] } as const;
     const ended = await run(
       [insist, { say: [{ call: "write", arguments: { path: "a.txt", content: "a" } }] }],
-      ["-p", "Publish it.", "--max-turns", "2"],
+      ["-p", "Publish it.", "--mode", "ask", "--max-turns", "2"],
     );
     expect([ended.code, ended.stdout]).toEqual([54, ""]);
     expect(stripSandboxLine(ended)).toMatch(
@@ -563,7 +563,7 @@ describe("a session", () => {
       { say: "There is nothing.", deltaChars: 5, fault: { how: "silence", afterDeltas: 2 } },
       { say: "Nothing is there, really." },
     ]);
-    const started = await program.start(["-p", "Look.", "--output", "stream-json"], { service });
+    const started = await program.start(["-p", "Look.", "--mode", "ask", "--output", "stream-json"], { service });
     await started.shows('" is n"');
     started.kill("SIGKILL");
     const killed = await started.end;
@@ -598,7 +598,7 @@ describe("a session", () => {
       { say: "There is nothing.", deltaChars: 5, fault: { how: "silence", afterDeltas: 2 } },
       { say: "Nothing is there." },
     ]);
-    const started = await program.start(["-p", "Look.", "--output", "stream-json"], { service });
+    const started = await program.start(["-p", "Look.", "--mode", "ask", "--output", "stream-json"], { service });
     await started.shows('" is n"');
     started.kill("SIGKILL");
     const { home } = await started.end;
@@ -778,7 +778,7 @@ describe("input and output", () => {
         { say: [{ thinking: "Hm." }, { call: "find", arguments: { pattern: "*.a" } }] },
         { say: "Nothing.\u2028At all." },
       ],
-      ["-p", "Look.", "--output", "stream-json"],
+      ["-p", "Look.", "--mode", "ask", "--output", "stream-json"],
     );
     const events = jsonLines(ended.stdout);
     expect(events[0]).toMatchObject({ type: "session", cwd: ended.cwd, mode: "ask" });

@@ -24,6 +24,7 @@ import {
 } from "../../../slash-commands/command-context.ts";
 import { keyTable } from "../../../slash-commands/help.ts";
 import { partsMarkdown } from "../../../text/markdown-text.ts";
+import { assumeMode } from "@gyre/coding/internal/text/choices";
 import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { noticeOfJob } from "@gyre/coding/internal/conversation/job-notice";
 import { readBranch } from "./branch.ts";
@@ -128,7 +129,7 @@ export class TerminalConversation implements ConversationView {
     return {
       ...(harness && { model: harness.model, compactAt: harness.compactAt }),
       thinking: harness?.agent.state.thinkingLevel ?? settings.thinking ?? "off",
-      mode: harness?.mode ?? settings.mode ?? "ask",
+      mode: harness?.mode ?? settings.mode ?? assumeMode(settings),
       branch: this.#branch,
       jobs: harness?.toolset.jobs.list().filter(({ end }) => !end).length ?? 0,
       usage: harness?.spending.session ?? {},

@@ -272,7 +272,10 @@ describe("an interruption", () => {
       call: "shell",
       arguments: { command: `touch ${name}` },
     }));
-    const { run, service } = await open([{ say: calls }], { env: { GYRE_EFFECTS: "false" } });
+    const { run, service } = await open([{ say: calls }], {
+      args: ["--mode", "ask"],
+      env: { GYRE_EFFECTS: "false" },
+    });
     ask(run, "Go.");
     await run.until("Allow shell?");
     run.press("ctrl+c");

@@ -64,7 +64,7 @@ it("begins with one line about itself, the editor, and a footer", async () => {
 
     ────────────────────────────────────────────────────────────────────────────────
     › Ask for something. / commands, @ files, ! shell, /help for all keys
-    claude-sonnet-5-5
+    claude-sonnet-5-5 · auto
     "
   `);
   expect(run.cursor().isShown).toBe(true);
@@ -93,7 +93,7 @@ it("draws Markdown as it comes in", async () => {
     * writing · 0 s · Esc interrupts
     ────────────────────────────────────────────────────────────────────────────────
     ›
-    claude-sonnet-5-5
+    claude-sonnet-5-5 · auto
     "
   `);
 });
@@ -138,7 +138,7 @@ describe("while it works", () => {
         Alt+Up takes them back
       ────────────────────────────────────────────────────────────────────────────────
       ›
-      claude-sonnet-5-5
+      claude-sonnet-5-5 · auto
       "
     `);
   });
@@ -162,7 +162,7 @@ describe("while it works", () => {
       * writing · 0 s · Esc interrupts
       ────────────────────────────────────────────────────────────────────────────────
       › Mind the tests.
-      claude-sonnet-5-5
+      claude-sonnet-5-5 · auto
       "
     `);
   });
@@ -193,7 +193,7 @@ describe("while it works", () => {
 
       ────────────────────────────────────────────────────────────────────────────────
       ›
-      claude-sonnet-5-5                  0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+      claude-sonnet-5-5 · auto           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
       "
     `);
   });
@@ -218,7 +218,7 @@ describe("while it works", () => {
 
       ────────────────────────────────────────────────────────────────────────────────
       › Mind the tests.
-      claude-sonnet-5-5                   0% of context · $0.0002 · ↑100 ↓1 · cache 0%
+      claude-sonnet-5-5 · auto            0% of context · $0.0002 · ↑100 ↓1 · cache 0%
       "
     `);
   });
@@ -264,7 +264,7 @@ it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async
       { say: [{ call: "shell", arguments: { command: "touch made.txt" } }] },
       { say: "I leave it." },
     ],
-    { env: { GYRE_EFFECTS: "false" } },
+    { args: ["--mode", "ask"], env: { GYRE_EFFECTS: "false" } },
   );
   ask(run, "Make a file.");
   await run.until("Allow shell?");
@@ -431,7 +431,7 @@ it("lays out again when the terminal is resized while it streams", async () => {
     * writing · 0 s · Esc interrupts
     ────────────────────────────────────────
     ›
-    claude-sonnet-5-5
+    claude-sonnet-5-5 · auto
     "
   `);
   run.resize(120, 20);
@@ -448,7 +448,7 @@ it("lays out again when the terminal is resized while it streams", async () => {
     * writing · 0 s · Esc interrupts
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ›
-    claude-sonnet-5-5
+    claude-sonnet-5-5 · auto
     "
   `);
 });
@@ -483,7 +483,7 @@ it("keeps East Asian characters and emoji in their columns", async () => {
 
     ────────────────────────────────────────────────────────────────────────────────
     › 日本x
-    claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    claude-sonnet-5-5 · auto           0% of context · $0.0004 · ↑100 ↓20 · cache 0%
     "
   `);
   const { row, column } = run.cursor();
@@ -518,7 +518,7 @@ it("opens the tree with Esc Esc", async () => {
       > Second.
     ›   ● here Two it is.
     ↑↓ move · ←→ branches · Enter go there · l name it · u prompts only or all · Es…
-    claude-sonnet-5-5                  0% of context · $0.0008 · ↑200 ↓40 · cache 0%
+    claude-sonnet-5-5 · auto           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
     "
   `);
 });
@@ -623,7 +623,7 @@ it("fits a terminal of 40 columns", async () => {
 
     ────────────────────────────────────────
     ›
-    claude-sonnet-5-5          0% of context
+    claude-sonnet-5-5 · auto   0% of context
     "
   `);
 });
@@ -644,7 +644,7 @@ it("uses the room of 200 columns", async () => {
 
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ›
-    claude-sonnet-5-5                                                                                                                                          0% of context · $0.0004 · ↑100 ↓20 · cache 0%
+    claude-sonnet-5-5 · auto                                                                                                                                   0% of context · $0.0004 · ↑100 ↓20 · cache 0%
     "
   `);
 });

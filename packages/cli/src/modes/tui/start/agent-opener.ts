@@ -234,7 +234,9 @@ export class AgentOpener {
       await import("./demo-folder.ts");
     const { createScriptedModels: scriptedModels } = await import("./scripted.ts");
     const { path } = await demoFolder();
-    this.#setup = { ...this.#setup, cwd: path };
+    const { settings } = this.#setup;
+    // It shows how questions look.
+    this.#setup = { ...this.#setup, cwd: path, settings: { mode: "ask", ...settings } };
     this.#variables = demoEnvironment(env);
     this.#models = scriptedModels({ folder: path, fast: env["GYRE_FAST"] === "1" });
     this.#isScripted = true;
