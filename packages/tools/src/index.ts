@@ -37,6 +37,7 @@ export { type PermissionOptions, permissions } from "./permissions.ts";
 export {
   type Advice,
   type ApprovalAnswer,
+  type RuleScope,
   type ApprovalRequest,
   approvalRequest,
   type PathResolver,
@@ -45,7 +46,8 @@ export {
 } from "./permissions/permissions.ts";
 export * from "./catalog.ts";
 export { ToolRegistry, UnknownToolError } from "./contract/registry.ts";
-export { ruleFor } from "./permissions/rule-for.ts";
+export { NETWORK, ruleFor } from "./permissions/rule-for.ts";
+export { rulesFor } from "./permissions/rules-for.ts";
 export { RuleError } from "./permissions/rules.ts";
 export {
   type Confinement,

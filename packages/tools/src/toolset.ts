@@ -45,6 +45,8 @@ export interface ToolsetOptions extends ToolOptions {
   network?: boolean;
   /** Hosts that commands without a network reach; see `ShellOptions`. */
   domains?: readonly string[];
+  /** Whether a command that may use the network connects to a host that is not listed; see `ShellOptions`. */
+  decideHost?: (host: string, port: number) => Promise<boolean>;
   /** Further folders that commands may change, absolute. One that is missing is made. */
   writable?: readonly string[];
   /** Further places that tools may not change; see `WorkspaceOptions`. */
@@ -208,9 +210,10 @@ function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOp
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
   const { network = false, environment = process.env, hidden = [], secret = [], tools } = options;
-  const { sandbox, writable, domains } = options;
+  const { sandbox, writable, domains, decideHost } = options;
   return {
     network,
+    ...(decideHost && { decideApproved: decideHost }),
     ...(domains && { domains }),
     ...(writable && { writable }),
     unconfined: (typeof sandbox === "object" ? sandbox.kind : sandbox) === "none",

@@ -1,6 +1,7 @@
 import { type Choice, type CommandPart, text } from "@gyre/coding/internal/conversation/command";
 import type { SettingsSource } from "@gyre/coding/internal/settings/load";
 import { isMode, MODE_NAMES, MODES } from "@gyre/coding/internal/text/choices";
+import type { RuleScope } from "@gyre/tools";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
 /** The strongest first. */
@@ -14,6 +15,12 @@ const SOURCES: Readonly<Record<SettingsSource, string>> = {
   program: "the program",
 };
 
+const SCOPES: Readonly<Record<RuleScope, string>> = {
+  session: "your answer, until this ends",
+  project: "your answer, for this project",
+  everywhere: "your answer, everywhere",
+};
+
 /** A rule that holds. */
 interface HeldRule {
   effect: (typeof EFFECTS)[number];
@@ -22,13 +29,15 @@ interface HeldRule {
   from: string;
 }
 
-/** `/permissions [MODE]`: the rules that hold, and another mode. */
+/** `/permissions [MODE | forget RULE]`: the rules that hold, another mode, or one rule less. */
 export const permissionsCommand: SlashCommand = {
   name: "permissions",
   about: "show the rules, and what it may do without asking",
-  hint: MODE_NAMES.join(", "),
+  hint: `${MODE_NAMES.join(", ")}, forget RULE`,
   allowWhileRunning: true,
   async run(rest, context) {
+    const rule = /^forget\s+(.+)$/.exec(rest)?.[1];
+    if (rule !== undefined) return forgetRule(rule, context);
     if (rest === "") context.show(rulesPart(listRules(context)));
     return setMode(rest, context);
   },
@@ -44,6 +53,13 @@ export const modeCommand: SlashCommand = {
   run: setMode,
   complete: () => modeChoices(),
 };
+
+async function forgetRule(rule: string, { harness }: SlashContext): Promise<string> {
+  if (await harness.revokeRule?.(rule)) return `${rule} is asked about again.`;
+  const given = (harness.givenRules ?? []).map((each) => each.rule);
+  const known = given.length === 0 ? "You gave none." : `You gave: ${given.join(", ")}.`;
+  throw new Error(`There is no rule ${rule} of an answer. ${known}`);
+}
 
 async function setMode(rest: string, context: SlashContext): Promise<string | undefined> {
   const { harness } = context;
@@ -80,10 +96,10 @@ function listRules({ harness, setup }: SlashContext): HeldRule[] {
       (settings[effect] ?? []).map((rule) => ({ effect, rule, from: SOURCES[source] })),
     ),
   );
-  const given = (harness.givenRules ?? []).map((rule): HeldRule => ({
+  const given = (harness.givenRules ?? []).map(({ rule, scope }): HeldRule => ({
     effect: "allow",
     rule,
-    from: "your answer, until this ends",
+    from: SCOPES[scope],
   }));
   const seen = new Set<string>();
   return [...set, ...given].filter(({ effect, rule }) => {

@@ -65,6 +65,7 @@ import type { Skill } from "../guidance/skills.ts";
 import { assertModel, isModelAllowed, isToolWithin, lowerMode, lowerSettings } from "./ceilings.ts";
 import type { UserCall } from "./call-tool.ts";
 import { OffloadedResults } from "./offloaded-results.ts";
+import { type GivenRule, RuleBook } from "./rule-book.ts";
 import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
 import {
@@ -139,7 +140,7 @@ export async function prepareHarness(options: HarnessOptions): Promise<PreparedH
     extensions: await loadExtensions(options, settings, denied),
     denied,
     mode: startMode(settings, options.approvals !== "suspend" && (isOwn || !stored)),
-    givenRules: [],
+    ruleBook: new RuleBook(realPath(options.cwd), options.ruleFile),
     results: new OffloadedResults(log, context?.messages),
     spending: await readSpending(options.session, context),
   };
@@ -336,7 +337,7 @@ export class AgentHarness implements Harness {
   readonly denied: readonly DeniedCall[];
   readonly skills: readonly Skill[];
   readonly mcp: Mcp | undefined;
-  readonly givenRules: readonly string[];
+  readonly #ruleBook: RuleBook;
   readonly #watch: GuidanceWatch;
   readonly #userGuards: readonly Middleware[];
   readonly #diagnostics: EditDiagnostics | undefined;
@@ -381,7 +382,7 @@ export class AgentHarness implements Harness {
     this.denied = parts.denied;
     this.skills = guidance.hasSkillTool ? guidance.skills : [];
     this.mcp = mcp;
-    this.givenRules = parts.givenRules;
+    this.#ruleBook = parts.ruleBook;
     this.#extensions = parts.extensions;
     this.#models = models;
     this.#mode = parts.mode;
@@ -677,6 +678,18 @@ export class AgentHarness implements Harness {
   async setThinking(level: ThinkingLevel): Promise<void> {
     this.agent.setThinkingLevel(level);
     await this.#saveSettings();
+  }
+
+  get givenRules(): readonly GivenRule[] {
+    return this.#ruleBook.all;
+  }
+
+  get keepsRules(): boolean {
+    return this.#ruleBook.isKept;
+  }
+
+  revokeRule(rule: string): Promise<boolean> {
+    return this.#ruleBook.remove(rule);
   }
 
   async setMode(mode: PermissionMode): Promise<void> {

@@ -10,6 +10,7 @@ import {
   type Toolset,
 } from "@gyre/tools";
 import { CodingAgentError } from "../core/errors.ts";
+import { readHostRule } from "./rule-book.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ModeState, Parts } from "./types.ts";
 
@@ -21,7 +22,7 @@ export function permissionsFor(
     mode,
     denied,
     extensions,
-    givenRules,
+    ruleBook,
   }: Parts,
   toolset: Toolset,
   log: Pick<SessionLog, "ask" | "decide">,
@@ -41,7 +42,12 @@ export function permissionsFor(
     () =>
       permissions({
         mode: () => mode.now,
-        rules: { allow: [...allow], ask: [...ask], deny: [...deny] },
+        rules: {
+          allow: [...allow, ...ruleBook.all.map(({ rule }) => rule)].filter(isCallRule),
+          ask: [...ask],
+          deny: [...deny],
+        },
+        isRevoked: (rule) => ruleBook.isRevoked(rule),
         sandboxed: findConfinement,
         workspace: toolset.env.workspace,
         ...(ceilings && { confinedOnly: !ceilings.unsandboxed }),
@@ -64,7 +70,10 @@ export function permissionsFor(
             });
             const answer = await approvals(request);
             await log.decide({ [callId]: toDecision(answer, fingerprint) });
-            if (answer.allow === "always") givenRules.push(answer.rule);
+            if (answer.allow === "always") {
+              const { rule, moreRules = [], scope = "session" } = answer;
+              for (const each of [rule, ...moreRules]) await ruleBook.add(each, scope);
+            }
             return answer;
           },
         }),
@@ -90,10 +99,18 @@ export function permissionsFor(
       // The tool that gives a typed answer is the agent's own, and has no effect.
       const isAnswer = call.tool.name === ANSWER_TOOL && !toolset.registry.has(ANSWER_TOOL);
       if (isAnswer || !guard.tool) return next();
-      await settleMode(mode, findConfinement);
+      // What only reads is allowed in every mode, and does not wait for a sandbox to be tried out.
+      if (!READS.has(call.tool.presentation?.kind)) await settleMode(mode, findConfinement);
       return guard.tool(call, next);
     },
   };
+}
+
+const READS: ReadonlySet<string | undefined> = new Set(["read", "search"]);
+
+/** Rules for hosts are not about calls. */
+function isCallRule(rule: string): boolean {
+  return readHostRule(rule) === undefined;
 }
 
 /** Mode `auto` is a default only where a sandbox holds: elsewhere it is `ask` from the first call on. */

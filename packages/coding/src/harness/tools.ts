@@ -14,6 +14,7 @@ import { EDITOR_SCOPE, isMcpTool, PROGRAM_SCOPE, wantsMcp } from "../mcp/tools.t
 import { guidanceTexts } from "../guidance/guidance.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { realPath } from "../settings/project-file.ts";
+import { HostGate } from "./hosts.ts";
 import { subAgentGuidance } from "./system-prompt.ts";
 import { assertModel } from "./ceilings.ts";
 import { selectTools } from "../extensions/tool-names.ts";
@@ -82,6 +83,7 @@ async function opened(
     ? [(await import("../guidance/skills-tool.ts")).skillTool(guidance.skills, folder)]
     : [];
   const agent = readWaits(settings);
+  const gate = new HostGate(options.approvals, parts.ruleBook);
   /** What is registered beside our own tools; filled below. */
   const others: AgentTool[] = [...ofSkills, ...added];
   const toolset = await openToolset({
@@ -90,6 +92,9 @@ async function opened(
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     ...(domains && { domains }),
+    ...(typeof options.approvals === "function" && {
+      decideHost: (host: string, port: number) => gate.decide(host, port),
+    }),
     ...(writable && { writable }),
     ...(hidden && { hidden }),
     environment: options.env,

@@ -13,6 +13,7 @@ import type { UserCall } from "./call-tool.ts";
 import type { Ceilings } from "./ceilings.ts";
 import type { DeniedCall } from "./denied-call.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
+import type { GivenRule, RuleBook } from "./rule-book.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
@@ -82,6 +83,8 @@ export interface HarnessOptions {
   ownTools?: readonly AgentTool[];
   /** Plugins of the program itself. */
   ownPlugins?: readonly GyrePlugin[];
+  /** Where rules of answers are kept that hold for the project or everywhere. Absent: nowhere. */
+  ruleFile?: string;
   /** Further limits of a prompt. Those of the settings hold where these say nothing. */
   limits?: Limits;
   /** What a setting is called where it was asked for just now. Default: as an option, `--name`. */
@@ -110,8 +113,12 @@ export interface Harness extends ConversationAgent {
   readonly skills?: readonly Skill[];
   /** The way to MCP servers, where there are any. */
   readonly mcp?: Mcp | undefined;
-  /** Rules that a person gave with an answer; they hold as long as the harness is open. */
-  readonly givenRules?: readonly string[];
+  /** Rules that a person gave with an answer. */
+  readonly givenRules?: readonly GivenRule[];
+  /** Rules can hold for the project and everywhere. */
+  readonly keepsRules?: boolean;
+  /** Takes back a rule that a person gave. Whether there was one. */
+  revokeRule?(rule: string): Promise<boolean>;
   /** Has the session ready; the first prompt does that too. */
   start(): Promise<void>;
   /** Saves a person's answers to pending calls, before they are acted on. */
@@ -153,5 +160,5 @@ export interface Parts {
   mode: ModeState;
   results: OffloadedResults;
   spending: Spending;
-  givenRules: string[];
+  ruleBook: RuleBook;
 }

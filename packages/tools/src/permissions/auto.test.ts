@@ -316,6 +316,18 @@ describe("rules take precedence over mode auto", () => {
     expect(await run('eval "$X"', { rules })).toContain("may concern it");
   });
 
+  it("one with a wildcard does not allow what destroys something", async () => {
+    const rules = { allow: ["shell(git push *)", "shell(rm -rf drafts)"] };
+    expect(await run("git push origin main", { rules })).toBe("ran");
+    expect(await run("git push --force origin main", { rules })).toContain("cannot be undone");
+    expect(await run("rm -rf drafts", { rules })).toBe("ran");
+  });
+
+  it("one that a person took back does not hold", async () => {
+    const rules = { allow: ["shell(git fetch)"] };
+    expect(await run("git fetch", { rules, isRevoked: () => true })).toContain("network");
+  });
+
   it("ask and allow", async () => {
     expect(await run("npm test", { rules: { ask: ["shell(npm test)"] } })).not.toBe("ran");
     expect(await run("git fetch", { rules: { allow: ["shell(git fetch)"] } })).toBe("ran");

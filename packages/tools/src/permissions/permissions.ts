@@ -14,6 +14,7 @@ import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
 import type { EffectsReport, Rehearsal, ShownEffect } from "../contract/rehearsal.ts";
 import { Rehearsals } from "./rehearsals.ts";
+import type { Danger } from "./danger/explain.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
 import { sanitize } from "../text/sanitize.ts";
@@ -21,6 +22,7 @@ import type { Confinement } from "../sandbox/sandbox.ts";
 import { addReadRule, type ReadRule } from "../workspace/read-rules.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { addRedirectRule, type RedirectRule } from "../web/fetch/redirect-rules.ts";
+import { grantNetwork } from "../web/proxy/grants.ts";
 
 /**
  * How much an agent may do without being asked about:
@@ -67,6 +69,8 @@ export interface ApprovalRequest {
   reason: string;
   /** The parts of `reason`, where the mode alone asks. */
   byMode?: QuestionOfMode;
+  /** What is delicate about a command. */
+  danger?: Danger;
   /** Of tool, arguments and all that `access` says: what is approved is exactly this. */
   fingerprint: string;
   /** Fires when the answer does not matter any more. */
@@ -86,6 +90,9 @@ export interface QuestionOfMode {
   notes: readonly string[];
 }
 
+/** How long a rule of an answer holds, where the program keeps such rules. Default: "session". */
+export type RuleScope = "session" | "project" | "everywhere";
+
 /** What a person says to an `ApprovalRequest`. */
 export type ApprovalAnswer =
   /**
@@ -93,8 +100,8 @@ export type ApprovalAnswer =
    * kept, all without it; with `direct` they are discarded, and it runs without a layer.
    */
   | { allow: true; fingerprint: string; keep?: readonly number[]; direct?: boolean }
-  /** This once, and from now on whatever the rule allows, as long as the process lives. */
-  | { allow: "always"; rule: string }
+  /** This once, and from now on whatever the rules allow: as long as the process lives, unless the program keeps them. */
+  | { allow: "always"; rule: string; moreRules?: readonly string[]; scope?: RuleScope }
   | { allow: false; reason?: string };
 
 /** What became of a call, for a log. */
@@ -149,6 +156,8 @@ export interface PermissionSetup {
   workspace?: PathResolver | (() => PathResolver);
   /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
   advice?: (call: ToolInvocation) => Advice | undefined;
+  /** Rules that a person gave and has taken back: they do not hold any more. */
+  isRevoked?: (rule: string) => boolean;
   /** Called with each decision before it takes effect. If it throws, the call is denied. */
   onDecision?: (decision: PermissionDecision) => void;
 }
@@ -237,12 +246,27 @@ class Guard {
     const shown = access && showAccess(access);
     const question = { fingerprint, ...(shown && { access: { ...shown } }) };
     const rule = outcome.effect === "deny" ? this.#suggestRule(call, seen.inspected) : undefined;
+    if (outcome.effect === "allow") await this.#grantNetwork(call, seen.inspected);
     return {
       ...outcome,
       ...(shown && { summary: shown.summary }),
       ...(outcome.effect === "suspend" && { question }),
       ...(rule !== undefined && { rule }),
     };
+  }
+
+  /** A command that a person or a rule has allowed, and not the mode alone, may use the network if it needs it. */
+  async #grantNetwork(
+    { toolCall }: ToolInvocation,
+    { access, subject, sandboxed, danger, isShown }: InspectedCall,
+  ): Promise<void> {
+    const workspace = this.#workspace();
+    const mode = this.#mode();
+    if (!workspace || sandboxed !== true || access?.unsandboxed || isShown || mode === "full")
+      return;
+    if (danger === undefined) return;
+    const { listHosts } = await import("./danger/hosts.ts");
+    grantNetwork(workspace, toolCall.id, listHosts(subject.commands));
   }
 
   /** A rule that would allow a call which no person can be asked about, if there is one. */
@@ -253,7 +277,7 @@ class Guard {
     if (rule === undefined) return undefined;
     try {
       const isAllowed =
-        this.#evaluate(inspected, this.#rules.with("allow", rule)).effect === "allow";
+        this.#evaluate(inspected, this.#heldRules().with("allow", rule)).effect === "allow";
       return isAllowed && this.#evaluate(inspected).effect === "ask" ? rule : undefined;
     } catch {
       // A name that no rule can have, or what made it a denial: that is reported already.
@@ -327,14 +351,12 @@ class Guard {
     if (workspace && access?.kind === "network") addRedirectRule(workspace, this.#coversRedirect);
     const files = await findOpenedFiles(subject.commands, cwd, workspace);
     const sandboxed = isRun && (await this.#confinement());
-    const danger =
-      sandboxed === true && this.#mode() === "auto"
-        ? await this.#explainDanger(subject, cwd, workspace)
-        : undefined;
     const isShown =
       isRun &&
       !subject.unsandboxed &&
       (await this.#onlyShows(subject, { cwd, isConfined: sandboxed === true }, workspace));
+    const danger =
+      isRun && !isShown ? await this.#explainDanger(subject, cwd, workspace) : undefined;
     const advice = this.#options.advice?.(call);
     const isFetch = tool.presentation?.kind === "fetch";
     if (access?.reads) {
@@ -349,7 +371,7 @@ class Guard {
     cwd: string,
     workspace: PathResolver | undefined,
     isUndoable = false,
-  ): Promise<string | undefined> {
+  ): Promise<Danger | undefined> {
     const root = (await workspace?.resolve("."))?.absolute ?? "/";
     const { explainDanger } = await import("./danger/explain.ts");
     const ground = { cwd, workspace, isConfined: true, root, since: this.#since, isUndoable };
@@ -385,7 +407,13 @@ class Guard {
     return now;
   }
 
-  #evaluate(inspected: InspectedCall, rules: Rules = this.#rules): Verdict & Why {
+  /** The rules without those that were taken back. */
+  #heldRules(): Rules {
+    const { isRevoked } = this.#options;
+    return isRevoked ? this.#rules.without("allow", isRevoked) : this.#rules;
+  }
+
+  #evaluate(inspected: InspectedCall, rules: Rules = this.#heldRules()): Verdict & Why {
     const { access, subject, files, advice, isFetch } = inspected;
     const mode = this.#mode();
     const { kind } = subject;
@@ -435,7 +463,7 @@ class Guard {
     if (mode === "auto" && kind === "run" && inspected.sandboxed === true) {
       return inspected.danger === undefined
         ? evaluateUnasked(subject, rules, mode)
-        : { ...ask(inspected.danger), isTriable: true };
+        : { ...ask(inspected.danger.why), isTriable: true };
     }
     return { effect: "ask", ...explainQuestion(inspected, mode), isTriable: true };
   }
@@ -449,7 +477,9 @@ class Guard {
       // What cannot be taken apart may be what a rule forbids.
       return (isHidden && rules.forbidsCommands) || isSuspect ? undefined : advice;
     }
-    const exact = subject.kind === "run" && sandboxed !== true;
+    // What a wildcard stands for is not what destroys something.
+    const isDestructive = inspected.danger?.kind === "destructive";
+    const exact = subject.kind === "run" && (sandboxed !== true || isDestructive);
     const found = rules.permission(subject, exact, isSuspect);
     const all = files.every(({ subject: file }) => {
       if (!file) return false;
@@ -494,6 +524,7 @@ class Guard {
       tool: tool.name,
       args: structuredClone(call.args),
       ...explainTrial(why, tried),
+      ...(inspected.danger && { danger: inspected.danger }),
       signal,
       ...(parentId !== undefined && { parentId }),
       ...(tried?.type === "ran" && { effects: tried.report }),
@@ -521,7 +552,9 @@ class Guard {
       }
     }
     if (answer.allow === "always") {
-      this.#rules.add("allow", answer.rule, "The rule of the answer");
+      for (const rule of [answer.rule, ...(answer.moreRules ?? [])]) {
+        this.#rules.add("allow", rule, "The rule of the answer");
+      }
       return { fingerprint, reason: `A person approved it, and ${answer.rule} from now on.` };
     }
     // An answer may come from a program that was never checked.
@@ -548,7 +581,7 @@ class Guard {
     const { explainService } = await import("./services.ts");
     const why =
       explainService(subject.commands) ??
-      (await this.#explainDanger(subject, cwd, this.#workspace(), true));
+      (await this.#explainDanger(subject, cwd, this.#workspace(), true))?.why;
     if (why !== undefined) return { type: "impossible", why };
     const tried = await this.rehearsals.begin(call, () =>
       tool.rehearse?.(structuredClone(args), { id: toolCall.id, signal }),
@@ -653,8 +686,8 @@ interface InspectedCall {
   fingerprint: string;
   /** Known of what runs a command. */
   sandboxed: Confinement;
-  /** Why a command is asked about although a sandbox confines it: in mode `auto`. */
-  danger: string | undefined;
+  /** Why a command is asked about although a sandbox confines it. */
+  danger: Danger | undefined;
   /** A command that only shows what is in the workspace. */
   isShown: boolean;
   advice: Advice | undefined;

@@ -1,5 +1,9 @@
 import { toUrl } from "@gyre/ai";
 import type { Access } from "../contract/access.ts";
+import type { Danger } from "./danger/explain.ts";
+
+/** What is asked about is a host that a command wants to connect to, and no call. */
+export const NETWORK = "network";
 
 /** A command that one rule can stand for: nothing that the shell takes apart or fills in. */
 const PLAIN_COMMAND = /^[\w./:=@%+,-]+(?: [\w./:=@%+,-]+)*$/;
@@ -17,12 +21,16 @@ const MAX_RULE_CHARS = 900;
 export function ruleFor({
   tool,
   access,
+  danger,
 }: {
   tool: string;
+  danger?: Danger | undefined;
   /** Absent for a tool without `access`. */
   access?: Access | undefined;
 }): string | undefined {
+  if (danger?.kind === "destructive") return undefined;
   if (!access) return tool;
+  if (tool === NETWORK) return `${NETWORK}(${access.targets[0] ?? ""})`;
   // What a server does is not known: the rule is for the tool.
   if (tool.startsWith("mcp__")) return tool;
   const { kind, targets, destructive, unsandboxed, folder = "." } = access;

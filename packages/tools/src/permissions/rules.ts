@@ -123,6 +123,15 @@ export class Rules {
     return more;
   }
 
+  /** The same rules but for some of one effect. */
+  without(effect: RuleEffect, isLeftOut: (source: string) => boolean): Rules {
+    const others = new Rules({}, this.#tools);
+    others.#rules.push(
+      ...this.#rules.filter((rule) => rule.effect !== effect || !isLeftOut(rule.source)),
+    );
+    return others;
+  }
+
   /** What forbids a call or wants it asked about, if anything does. */
   objection(subject: Subject): Verdict | undefined {
     for (const effect of ["deny", "ask"] as const) {

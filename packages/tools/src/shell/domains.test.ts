@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { grantNetwork } from "../web/proxy/grants.ts";
 import { modelText } from "../testing/model-text.ts";
 import { openToolset, type Toolset } from "../toolset.ts";
 
@@ -14,11 +15,13 @@ let tools: Toolset;
 let server: Server;
 let port: number;
 let seen: string[];
+let asked: string[];
 
 beforeEach(async () => {
   folder = realpathSync(await mkdtemp(join(tmpdir(), "gyre-domains-")));
   await mkdir(join(folder, "work"));
   seen = [];
+  asked = [];
   server = createServer((incoming, response) => {
     seen.push(`${incoming.method} ${incoming.url}`);
     response.end('{"name":"part","versions":{},"dist-tags":{}}');
@@ -30,6 +33,10 @@ beforeEach(async () => {
     tools: ["shell", "jobs"],
     stateFolder: join(folder, "state"),
     domains: [`127.0.0.1:${port}`, "*.allowed.invalid"],
+    decideHost(host, at) {
+      asked.push(`${host}:${at}`);
+      return Promise.resolve(true);
+    },
   });
 });
 afterEach(async () => {
@@ -78,6 +85,17 @@ describe.runIf(existsSync("/usr/bin/curl"))("domains of commands", { tags: "bubb
     );
     expect(text).toContain("denied a connection to 169.254.169.254:");
     expect(text).not.toContain("hunter22");
+  });
+
+  it("are asked about where the use of the network was approved, but for those that the approval covers", async () => {
+    const command = "curl -sS https://tea.invalid; curl -sS https://named.invalid";
+    expect(await shell(command)).toContain("denied a connection to tea.invalid");
+    expect(asked).toEqual([]);
+    grantNetwork(tools.env.workspace, "1", ["named.invalid"]);
+    expect(await shell(command)).not.toContain("denied a connection to tea.invalid");
+    expect(asked).toEqual(["tea.invalid:443"]);
+    await shell(command);
+    expect(asked).toHaveLength(1);
   });
 
   it("are found by npm", async () => {

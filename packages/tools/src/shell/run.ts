@@ -65,20 +65,35 @@ export interface ShellArguments {
   unsandboxed?: unknown;
 }
 
+/** The options of the tool, with what holds for one command. */
+export interface CommandOptions extends ShellOptions {
+  /** It may use the network: hosts that need no question. */
+  granted?: readonly string[];
+}
+
+/** A command that may use the network reaches hosts one by one, or all where a sandbox has no way for that. */
+function withGrant({ granted, ...options }: CommandOptions, { kind }: Sandbox): ShellOptions {
+  const { decideApproved, domains = [] } = options;
+  if (!granted || !decideApproved || options.network) return options;
+  if (kind !== "bubblewrap") return { ...options, network: true };
+  return { ...options, decide: decideApproved, domains: [...domains, ...granted] };
+}
+
 /** Runs a command, or starts it as a job, and answers as the tool does. */
 export async function runShell(
   env: ToolEnv,
-  options: ShellOptions,
+  given: CommandOptions,
   args: ShellArguments,
   signal: AbortSignal,
   onUpdate: (progress: AgentToolResult) => void,
 ): Promise<AgentToolResult> {
   const { plain, timeoutMs } = await shellProgram(env, args);
+  const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
+  const options = withGrant(given, sandbox);
   const isJob = args.background === true;
   if (isJob && !options.jobs) {
     throw new Error("There are no background jobs here. Run it without background.");
   }
-  const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
   const isWrapped = sandbox.kind === "bubblewrap";
   const git = isWrapped ? shareGit(env) : undefined;
   let view = await git?.open();

@@ -10,6 +10,7 @@ import { shellOn } from "./find-shell.ts";
 import type { RehearsedCommand } from "./rehearse.ts";
 import type { ShellArguments } from "./run.ts";
 import { workingFolder } from "./working-folder.ts";
+import { takeNetworkGrant } from "../web/proxy/grants.ts";
 import { shellEntry } from "./entry.ts";
 
 /** How long a command may take, unless the call says otherwise. */
@@ -39,6 +40,8 @@ export interface ShellOptions {
   domains?: readonly string[];
   /** Asked about hosts that are not listed: whether a command may connect. */
   decide?: (host: string, port: number) => Promise<boolean>;
+  /** The same, for commands alone that `permissions` has let use the network. */
+  decideApproved?: (host: string, port: number) => Promise<boolean>;
   /** For `background`; without it there are no background jobs. */
   jobs?: JobTable;
   /** Places that commands may not read, absolute. */
@@ -114,8 +117,9 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
       const { keepRehearsed, runShell } = await import("./run.ts");
       const tried = rehearsed.get(id);
       rehearsed.delete(id);
+      const granted = takeNetworkGrant(env.workspace, id);
       if (tried) return keepRehearsed(env, options, args.command, tried);
-      return runShell(env, options, args, signal, onUpdate);
+      return runShell(env, { ...options, ...(granted && { granted }) }, args, signal, onUpdate);
     },
     async rehearse(args, context) {
       const { rehearseShell } = await import("./rehearse.ts");

@@ -563,7 +563,10 @@ describe("a session", () => {
       { say: "There is nothing.", deltaChars: 5, fault: { how: "silence", afterDeltas: 2 } },
       { say: "Nothing is there, really." },
     ]);
-    const started = await program.start(["-p", "Look.", "--mode", "ask", "--output", "stream-json"], { service });
+    const started = await program.start(
+      ["-p", "Look.", "--mode", "ask", "--output", "stream-json"],
+      { service },
+    );
     await started.shows('" is n"');
     started.kill("SIGKILL");
     const killed = await started.end;
@@ -598,7 +601,10 @@ describe("a session", () => {
       { say: "There is nothing.", deltaChars: 5, fault: { how: "silence", afterDeltas: 2 } },
       { say: "Nothing is there." },
     ]);
-    const started = await program.start(["-p", "Look.", "--mode", "ask", "--output", "stream-json"], { service });
+    const started = await program.start(
+      ["-p", "Look.", "--mode", "ask", "--output", "stream-json"],
+      { service },
+    );
     await started.shows('" is n"');
     started.kill("SIGKILL");
     const { home } = await started.end;

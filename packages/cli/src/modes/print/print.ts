@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls } from "@gyre/agent";
 import { errnoOf, errorMessage, textOf, type UserContent } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
+import { findRuleFile } from "@gyre/coding/internal/harness/rule-book";
 import { sanitize } from "@gyre/tools";
 import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";
@@ -117,6 +118,7 @@ async function answer(text: string, schema: AnswerSchema | undefined, job: Job):
   const chosen = await chooseSession(values, setup, io);
   try {
     const harness = await openHarness({
+      ruleFile: findRuleFile(io.env),
       ...setup,
       ...chosen,
       env: io.env,

@@ -11,6 +11,13 @@ import { findPlaceOutside, findWordOutside, type Ground, isOutside } from "./out
 import { findScript, judgeName } from "./scripts.ts";
 import { changesSystem } from "./system.ts";
 
+/** Why a person is asked about a command line. */
+export interface Danger {
+  kind: "network" | "outside" | "destructive" | "system" | "unclear";
+  /** A sentence for people. */
+  why: string;
+}
+
 /** Scripts that run scripts, and so on. */
 const MAX_SCRIPTS = 4;
 
@@ -33,7 +40,7 @@ export async function explainDanger(
   commands: readonly CommandParts[],
   targets: readonly string[],
   context: DangerContext,
-): Promise<string | undefined> {
+): Promise<Danger | undefined> {
   for (const [index, { parts, listed }] of commands.entries()) {
     let here = context;
     const isStraight = runsInOrder(parts, targets[index] ?? "");
@@ -41,12 +48,14 @@ export async function explainDanger(
       const why = await explainPart(part, parts, { ...here, depth: 0 });
       if (why !== undefined) return why;
       const outside = await findPlaceOutside([part], here);
-      if (outside !== undefined) return `"${outside}" is outside of the workspace.`;
+      if (outside !== undefined)
+        return { kind: "outside", why: `"${outside}" is outside of the workspace.` };
       const folder = isStraight && part.moves ? await findFolder(part, here) : undefined;
       if (folder !== undefined) here = { ...here, cwd: folder };
     }
     const looped = await findWordOutside(listed, context);
-    if (looped !== undefined) return `"${looped}" is outside of the workspace.`;
+    if (looped !== undefined)
+      return { kind: "outside", why: `"${looped}" is outside of the workspace.` };
   }
   return undefined;
 }
@@ -79,26 +88,29 @@ async function explainPart(
   part: CommandPart,
   line: readonly CommandPart[],
   context: Looked,
-): Promise<string | undefined> {
+): Promise<Danger | undefined> {
   const { words } = part;
   const [first, ...rest] = words;
   const isScript = context.depth > 0;
   if (!first) return isScript || context.isUndoable ? undefined : explainEmptied([part], context);
   if (!first.literal)
-    return isScript ? undefined : `It is unclear which command "${first.text}" is.`;
+    return isScript
+      ? undefined
+      : { kind: "unclear", why: `It is unclear which command "${first.text}" is.` };
   const program = first.text.slice(first.text.lastIndexOf("/") + 1);
   const args = rest.map(({ text }) => text);
   const shown = `"${show(program, args)}"`;
   if (program === "git" && args.some((arg) => arg.startsWith("alias."))) {
-    return `${shown} gives a command another name.`;
+    return { kind: "unclear", why: `${shown} gives a command another name.` };
   }
   const isLost = destroys(program, args) || (!isScript && discards(program, args, context));
   if (isLost && !(context.isUndoable && destroysFilesAlone(program, args))) {
-    return `${shown} cannot be undone.`;
+    return { kind: "destructive", why: `${shown} cannot be undone.` };
   }
-  if (changesSystem(program, args)) return `${shown} reaches beyond the workspace.`;
+  if (changesSystem(program, args))
+    return { kind: "system", why: `${shown} reaches beyond the workspace.` };
   if (needsNetwork(program, args) && !(await isInstalled(words, context))) {
-    return `${shown} needs the network.`;
+    return { kind: "network", why: `${shown} needs the network.` };
   }
   return (
     (isScript || context.isUndoable ? undefined : explainRemoval(program, rest, line, context)) ??
@@ -131,14 +143,16 @@ function explainRemoval(
   words: readonly Word[],
   line: readonly CommandPart[],
   context: Looked,
-): string | undefined {
+): Danger | undefined {
   const { root, since } = context;
   const loss: LossContext = { root, since, cwd: join(root, context.cwd) };
   const removal = program === "find" ? findSearched(words) : findRemoval(program, words);
   if (!removal) return empties(program, words) ? explainEmptied(line, context) : undefined;
   const targets = removal.targets.filter((word) => !isKnownRemoval(word, line));
   const lost = findLoss({ ...removal, targets }, loss);
-  return lost === undefined ? undefined : `"${show(program, [])} ${lost}" cannot be undone.`;
+  return lost === undefined
+    ? undefined
+    : { kind: "destructive", why: `"${show(program, [])} ${lost}" cannot be undone.` };
 }
 
 /** Prints nothing, so that a redirection leaves nothing of a file. */
@@ -146,7 +160,7 @@ function empties(program: string, words: readonly Word[]): boolean {
   return /^(?::|true)$/.test(program) || (program === "cat" && words[0]?.text === "/dev/null");
 }
 
-function explainEmptied(parts: readonly CommandPart[], context: Looked): string | undefined {
+function explainEmptied(parts: readonly CommandPart[], context: Looked): Danger | undefined {
   const targets = parts
     .flatMap(({ redirects }) => redirects)
     .filter(({ kind }) => kind === "write")
@@ -156,7 +170,9 @@ function explainEmptied(parts: readonly CommandPart[], context: Looked): string 
     { targets, isRecursive: false },
     { root, since, cwd: join(root, context.cwd) },
   );
-  return lost === undefined ? undefined : `Emptying "${lost}" cannot be undone.`;
+  return lost === undefined
+    ? undefined
+    : { kind: "destructive", why: `Emptying "${lost}" cannot be undone.` };
 }
 
 /** What `find -delete` removes: all below its folders, unless it looks for what is made again. */
@@ -198,7 +214,7 @@ async function explainCode(
   program: string,
   line: readonly CommandPart[],
   context: Looked,
-): Promise<string | undefined> {
+): Promise<Danger | undefined> {
   const [, ...rest] = part.words;
   const args = rest.map(({ text }) => text);
   if (program === "sed") return explainSed(args, context);
@@ -209,7 +225,7 @@ async function explainCode(
     !args.some((arg) => /^-\w*c|^--(?:version|help)$/.test(arg))
   ) {
     const isWritten = part.redirects.some(({ kind }) => kind === "input");
-    return isWritten ? undefined : `"${program}" runs what it reads.`;
+    return isWritten ? undefined : { kind: "unclear", why: `"${program}" runs what it reads.` };
   }
   if (!isInterpreter(program)) return undefined;
   const isAwk = program.endsWith("awk");
@@ -221,16 +237,20 @@ async function explainCode(
     ...(isInline ? [] : line.map((each) => each.passesOn ?? "")),
   ].join("\n");
   const use = inspectCode(code);
-  if (use.needsNetwork) return `The code for "${program}" needs the network.`;
+  if (use.needsNetwork)
+    return { kind: "network", why: `The code for "${program}" needs the network.` };
   if (context.depth > 0) return undefined;
   if (use.usesHome)
-    return `The code for "${program}" uses the home folder, which is outside of the workspace.`;
+    return {
+      kind: "outside",
+      why: `The code for "${program}" uses the home folder, which is outside of the workspace.`,
+    };
   for (const path of use.paths) {
     const isMeant =
       /^\/[^/]|^~\//.test(path) ||
       (path.startsWith("../") && existsSync(join(context.root, context.cwd, path)));
     if (isMeant && (path.startsWith("~") || (await isOutside(path, context))))
-      return `"${path}" is outside of the workspace.`;
+      return { kind: "outside", why: `"${path}" is outside of the workspace.` };
   }
   if (use.removes && !context.isUndoable) {
     const targets = use.paths.map((text): Word => ({
@@ -243,22 +263,24 @@ async function explainCode(
       { targets, isRecursive: true },
       { root, since, cwd: join(root, context.cwd) },
     );
-    if (lost !== undefined) return `Removing "${lost}" cannot be undone.`;
+    if (lost !== undefined)
+      return { kind: "destructive", why: `Removing "${lost}" cannot be undone.` };
   }
   for (const command of use.commands) {
     const place = await findPlaceOutside(commandParts(command).parts, context);
-    if (place !== undefined) return `"${place}" is outside of the workspace.`;
+    if (place !== undefined)
+      return { kind: "outside", why: `"${place}" is outside of the workspace.` };
   }
   // The model wrote these as well.
   return explainLines(use.commands, { ...context, depth: -1 });
 }
 
 /** Files that a script of sed reads and writes. */
-async function explainSed(args: readonly string[], context: Looked): Promise<string | undefined> {
+async function explainSed(args: readonly string[], context: Looked): Promise<Danger | undefined> {
   for (const arg of args) {
     const path = /(?:^|[\s;}/\d$])[rRwW]\s+((?:\/|\.\.\/)[^\s;}]+)/.exec(arg)?.[1];
     if (path !== undefined && (await isOutside(path, context)))
-      return `"${path}" is outside of the workspace.`;
+      return { kind: "outside", why: `"${path}" is outside of the workspace.` };
   }
   return undefined;
 }
@@ -267,7 +289,7 @@ async function explainScript(
   program: string,
   words: readonly Word[],
   context: Looked,
-): Promise<string | undefined> {
+): Promise<Danger | undefined> {
   if (program === "alias" || program === "env") {
     return explainLines(
       words.slice(1).map(({ text }) => text.replace(/^(?:[\w.-]+=|-S|--split-string=)/, "")),
@@ -281,8 +303,13 @@ async function explainScript(
   );
   if (!script) return undefined;
   const kind = judgeName(script.name);
-  if (kind === "network") return `"${script.name}" may reach other machines.`;
-  if (kind === "destructive") return `"${script.name}" may destroy what cannot be brought back.`;
+  if (kind === "network")
+    return { kind: "network", why: `"${script.name}" may reach other machines.` };
+  if (kind === "destructive")
+    return {
+      kind: "destructive",
+      why: `"${script.name}" may destroy what cannot be brought back.`,
+    };
   return explainLines(script.lines, context);
 }
 
@@ -290,7 +317,7 @@ async function explainScript(
 async function explainLines(
   lines: readonly string[],
   context: Looked,
-): Promise<string | undefined> {
+): Promise<Danger | undefined> {
   if (context.depth >= MAX_SCRIPTS) return undefined;
   for (const line of lines) {
     const { parts } = commandParts(line);

@@ -4,7 +4,7 @@ import {
   type ApprovalAnswer,
   type ApprovalRequest,
   type PermissionMode,
-  ruleFor,
+  rulesFor,
 } from "@gyre/tools";
 import type {
   CommandPart,
@@ -229,9 +229,10 @@ export class TerminalConversation implements ConversationView {
     const { PermissionPanel } = await import("../panels/permission.ts");
     const { callId, signal } = request;
     if (signal?.aborted) return undefined;
-    const rule = ruleFor(request);
+    const rules = await rulesFor(request);
     const now = (): number => clock.now();
-    const options = { theme, cwd, now, ...(rule !== undefined && { rule }) };
+    const isKept = this.controller.harness?.keepsRules ?? false;
+    const options = { theme, cwd, now, isKept, ...(rules && { rules }) };
     const panel = new PermissionPanel(request, options);
     // An aborted call needs no answer.
     const withdraw = (): void => window.withdraw(panel);

@@ -41,7 +41,7 @@ interface Asked {
 /** A panel that has been visible for long enough, unless the options say otherwise. */
 function asked(
   request: ApprovalRequest,
-  { rule, files = {}, isSeen = true }: AskedOptions = {},
+  { rule, files = {}, isSeen = true, isKept = false }: AskedOptions = {},
 ): Asked {
   const clock = { now: 0 };
   const panel = new PermissionPanel(request, {
@@ -49,7 +49,8 @@ function asked(
     cwd: "/work",
     now: () => clock.now,
     readText: (path) => files[path],
-    ...(rule !== undefined && { rule }),
+    ...(rule !== undefined && { rules: [rule] }),
+    ...(isKept && { isKept }),
   });
   const screen = (columns = COLUMNS, rows = ROWS): string[] =>
     panel.rows(columns, rows).rows.map(textOfRow);
@@ -61,6 +62,7 @@ function asked(
 }
 
 interface AskedOptions {
+  isKept?: boolean;
   rule?: string;
   files?: Readonly<Record<string, string>>;
   isSeen?: boolean;
@@ -313,7 +315,7 @@ describe("a question about a change", () => {
     expect(shown).toHaveLength(ROWS);
     expect(shown).toContain(" 1 + line 0");
     expect(shown).toContain("60 + line 59");
-    expect(shown).toContain("… 44 more lines (Ctrl+O shows all)");
+    expect(shown).toContain("… 45 more lines (Ctrl+O shows all)");
   });
 
   it("uses all the room that there is for a change", () => {
@@ -405,4 +407,53 @@ describe("files that are looked at before a change", () => {
     expect(textNow(join(folder, "a.txt"))).toBe("one");
     expect(["b.bin", "sub", "missing"].map(textNow)).toEqual([undefined, undefined, undefined]);
   });
+});
+
+describe("how long a rule holds", () => {
+  const open = (): Asked =>
+    asked(shellRequest("npm test"), { rule: "shell(npm test)", isKept: true });
+
+  it.each([
+    ["s", {}],
+    ["p", { scope: "project" }],
+    ["e", { scope: "everywhere" }],
+  ])("is chosen in a second step: %s", (letter, scope) => {
+    const { panel, screen } = open();
+    expect(panel.take(typed("a"))).toEqual({ type: "redraw" });
+    expect(screen().join("\n")).toContain("in this session: shell(npm test)");
+    expect(panel.take(typed(letter))).toEqual({
+      type: "done",
+      value: { allow: "always", rule: "shell(npm test)", ...scope },
+    });
+  });
+
+  it("Esc goes back to the question", () => {
+    const { panel, screen } = open();
+    panel.take(typed("a"));
+    expect(panel.take(key("escape"))).toEqual({ type: "redraw" });
+    expect(screen().join("\n")).toContain("yes, this once");
+  });
+});
+
+it("all edits of the session can be allowed at once", () => {
+  const access = { kind: "write", targets: ["a.txt"], summary: "Make a.txt" } as const;
+  const { panel } = asked(
+    shellRequest("", { tool: "write", args: { path: "a.txt", content: "a" }, access }),
+  );
+  expect(panel.take(typed("e"))).toEqual({
+    type: "done",
+    value: { allow: "always", rule: "write", moreRules: ["edit", "apply_patch"] },
+  });
+});
+
+it("what a command destroys is the first thing below the question, once", () => {
+  const why = '"git push" cannot be undone.';
+  const request = shellRequest("git push --force", {
+    reason: why,
+    danger: { kind: "destructive", why },
+  });
+  delete request.byMode;
+  const rows = asked(request).screen();
+  expect(rows[1]).toBe(`! ${why}`);
+  expect(rows.join("\n").split(why)).toHaveLength(2);
 });

@@ -40,8 +40,10 @@ const MIN_COLUMNS_WITH_RULE = 40;
 
 export interface PermissionPanelOptions {
   theme: Theme;
-  /** From `ruleFor`; without a rule there is no choice "from now on". */
-  rule?: string;
+  /** From `rulesFor`; without a rule there is no choice "from now on". */
+  rules?: readonly string[];
+  /** Whether rules can hold for the project and everywhere; the choice is then made in a second step. */
+  isKept?: boolean;
   /** The folder to work in, absolute. */
   cwd: string;
   /** Milliseconds. For tests; default: those of this process. */
@@ -61,6 +63,8 @@ interface PermissionChoice {
   answer?: ApprovalAnswer;
   /** A list is opened, of what is to be kept. */
   picks?: true;
+  /** How long its rules hold is asked next. */
+  next?: readonly PermissionChoice[];
 }
 
 /**
@@ -73,7 +77,9 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   readonly #theme: Theme;
   readonly #quiet: QuietTime;
   readonly #preview: Preview;
-  readonly #choices: readonly PermissionChoice[];
+  #choices: readonly PermissionChoice[];
+  /** The choices before the second step. */
+  #before: readonly PermissionChoice[] | undefined;
   #marked = 0;
   #line: LineInput | undefined;
   /** Which effects are to be kept, while they are chosen from. */
@@ -84,12 +90,12 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   #laidOut: { columns: number; rows: readonly Row[] } | undefined;
 
   constructor(request: ApprovalRequest, options: PermissionPanelOptions) {
-    const { theme, rule, cwd, now = () => performance.now() } = options;
+    const { theme, rules, isKept = false, cwd, now = () => performance.now() } = options;
     this.#request = request;
     this.#theme = theme;
     this.#quiet = new QuietTime(now);
     this.#preview = createPreview(request, options.readText ?? createTextReader(cwd));
-    this.#choices = listChoices(request, rule);
+    this.#choices = listChoices(request, rules, isKept);
   }
 
   rows(columns: number, rows: number): PanelView {
@@ -133,6 +139,10 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const last = this.#choices.length - 1;
     switch (ctrl ? `ctrl+${name}` : name) {
       case "escape":
+        if (this.#before) {
+          [this.#choices, this.#before, this.#marked] = [this.#before, undefined, 0];
+          return { type: "redraw" };
+        }
         return { type: "done", value: { allow: false, reason: INTERRUPTED } };
       case "enter":
         return this.#choose(this.#marked);
@@ -167,6 +177,12 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   #choose(index: number): PanelAnswer<ApprovalAnswer> {
     const choice = this.#choices[index];
     if (!choice) return { type: "none" };
+    if (choice.next) {
+      this.#before = this.#choices;
+      this.#choices = choice.next;
+      this.#marked = 0;
+      return { type: "redraw" };
+    }
     if (choice.answer) return { type: "done", value: choice.answer };
     this.#marked = index;
     if (choice.picks) this.#picking = { marked: 0, picked: new Set(this.#keepable()) };
@@ -230,8 +246,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 
   /** The question, warnings, the summary and the reason. Leaves rows for the preview. */
   #head(columns: number, room: number): Row[] {
-    const { access } = this.#request;
-    const { dim, strong, warning } = this.#theme;
+    const { access, danger } = this.#request;
+    const { dim, strong, warning, bad } = this.#theme;
     const title = row(this.#title(columns), strong);
     const problem = this.#preview.type === "diff" ? this.#preview.problem : undefined;
     const warnings = [
@@ -239,10 +255,13 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
       ...(access?.unsandboxed ? ["! It runs outside of the sandbox."] : []),
       ...(access?.destructive ? ["! It cannot be undone."] : []),
     ].flatMap((text) => wrapText(text, columns, warning));
+    const isDestructive = danger?.kind === "destructive";
+    if (isDestructive) warnings.push(...wrapText(`! ${safeLine(danger.why)}`, columns, bad));
     const about = this.#isSummaryInBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
     const { effects } = this.#request;
-    const reason = effects ? summarizeEffects(effects) : reasonText(this.#request);
-    const why = wrapText(safeLine(reason), columns, dim);
+    const isSaid = isDestructive && this.#request.reason === danger.why;
+    const reason = effects ? summarizeEffects(effects) : isSaid ? "" : reasonText(this.#request);
+    const why = reason === "" ? [] : wrapText(safeLine(reason), columns, dim);
     const all = [
       title,
       ...warnings,
@@ -369,7 +388,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
 function listEffectChoices(
   fingerprint: string,
   { effects }: EffectsReport,
-  rule: string | undefined,
+  rules: readonly string[] = [],
 ): PermissionChoice[] {
   const kept = effects.filter(canKeep);
   const isWhole = kept.length === effects.length;
@@ -378,10 +397,17 @@ function listEffectChoices(
   const label = isWhole ? "keep it" : `keep the other ${kept.length}`;
   const choices: PermissionChoice[] = [];
   if (kept.length > 0) choices.push({ key: "y", label, short: "keep", answer: once });
+  const [rule, ...moreRules] = rules;
   if (rule !== undefined && isWhole) {
-    const answer = { allow: "always", rule } as const;
+    const answer = { allow: "always", rule, ...(moreRules.length > 0 && { moreRules }) } as const;
     const always = "keep it, and run it directly from now on";
-    choices.push({ key: "a", label: always, short: "always", rule: safeLine(rule), answer });
+    choices.push({
+      key: "a",
+      label: always,
+      short: "always",
+      rule: safeLine(rules.join(", ")),
+      answer,
+    });
   }
   if (effects.length > 1 && kept.length > 0) {
     choices.push({ key: "p", label: "pick what to keep", short: "pick", picks: true });
@@ -395,19 +421,53 @@ function listEffectChoices(
   ];
 }
 
+/** Tools that change files of the workspace. */
+const EDITS = ["write", "edit", "apply_patch"] as const;
+
 function listChoices(
-  { fingerprint, effects }: ApprovalRequest,
-  rule: string | undefined,
+  { fingerprint, access, effects, tool }: ApprovalRequest,
+  rules: readonly string[] | undefined,
+  isKept: boolean,
 ): PermissionChoice[] {
-  if (effects) return listEffectChoices(fingerprint, effects, rule);
+  if (effects) return listEffectChoices(fingerprint, effects, rules);
   const label = "yes, and from now on";
-  const always = (given: string): PermissionChoice => {
-    const answer = { allow: "always", rule: given } as const;
-    return { key: "a", label, short: "always", rule: safeLine(given), answer };
+  const always = ([rule = "", ...moreRules]: readonly string[]): PermissionChoice => {
+    const answer = { allow: "always", rule, ...(moreRules.length > 0 && { moreRules }) } as const;
+    const shown = safeLine([rule, ...moreRules].join(", "));
+    const common = { key: "a", label, short: "always", rule: shown };
+    if (!isKept) return { ...common, answer };
+    return {
+      ...common,
+      next: [
+        { key: "s", label: "in this session", short: "session", rule: shown, answer },
+        {
+          key: "p",
+          label: "in this project",
+          short: "project",
+          answer: { ...answer, scope: "project" },
+        },
+        {
+          key: "e",
+          label: "everywhere",
+          short: "everywhere",
+          answer: { ...answer, scope: "everywhere" },
+        },
+      ],
+    };
+  };
+  const isEdit =
+    access?.kind === "write" && !access.destructive && EDITS.some((name) => name === tool);
+  const [rule, ...moreRules] = EDITS;
+  const edits: PermissionChoice = {
+    key: "e",
+    label: "yes, and all edits in this session",
+    short: "edits",
+    answer: { allow: "always", rule, moreRules },
   };
   return [
     { key: "y", label: "yes, this once", short: "yes", answer: { allow: true, fingerprint } },
-    ...(rule === undefined ? [] : [always(rule)]),
+    ...(rules === undefined || rules.length === 0 ? [] : [always(rules)]),
+    ...(isEdit ? [edits] : []),
     { key: "n", label: "no", short: "no", answer: { allow: false } },
     { key: "t", label: "no, and type what to do instead", short: "type it" },
   ];

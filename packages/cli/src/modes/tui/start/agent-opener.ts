@@ -1,6 +1,7 @@
 import { type Clock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
+import { findRuleFile } from "@gyre/coding/internal/harness/rule-book";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../../core/options.ts";
@@ -221,7 +222,8 @@ export class AgentOpener {
       ...(!this.#models && { model: `${model.provider}/${model.id}` }),
       thinking: agent.state.thinkingLevel,
     };
-    const rules = [...new Set([...allow, ...givenRules])];
+    const given = givenRules.filter(({ scope }) => scope === "session").map(({ rule }) => rule);
+    const rules = [...new Set([...allow, ...given])];
     this.#setup = {
       ...this.#setup,
       settings: { ...settings, mode, allow: rules, ...(!isOther && answers) },
@@ -255,6 +257,7 @@ export class AgentOpener {
       env: { ...io.env, ...this.#variables },
       approvals: (request) => controller.approve(request),
       ...(reviewPlan && { reviewPlan }),
+      ...(!this.#isScripted && { ruleFile: findRuleFile(io.env) }),
       fileHistory: true,
       rehearse: true,
       onForeignCode: io.onForeignCode,
