@@ -71,6 +71,8 @@ export interface ApprovalRequest {
   byMode?: QuestionOfMode;
   /** What is delicate about a command. */
   danger?: Danger;
+  /** A sandbox is around the command: rules with wildcards can allow it. */
+  isConfined?: boolean;
   /** Of tool, arguments and all that `access` says: what is approved is exactly this. */
   fingerprint: string;
   /** Fires when the answer does not matter any more. */
@@ -525,6 +527,7 @@ class Guard {
       args: structuredClone(call.args),
       ...explainTrial(why, tried),
       ...(inspected.danger && { danger: inspected.danger }),
+      ...(inspected.sandboxed === true && { isConfined: true }),
       signal,
       ...(parentId !== undefined && { parentId }),
       ...(tried?.type === "ran" && { effects: tried.report }),

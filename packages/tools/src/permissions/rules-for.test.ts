@@ -5,6 +5,7 @@ import { rulesFor } from "./rules-for.ts";
 const rules = (command: string, danger?: Danger["kind"]): Promise<string[] | undefined> =>
   rulesFor({
     tool: "shell",
+    isConfined: true,
     access: { kind: "run", targets: [command], summary: "" },
     ...(danger && { danger: { kind: danger, why: "" } }),
   });
@@ -40,4 +41,9 @@ it("programs that do whatever they are given have no prefix", async () => {
 it("there is none for what destroys something", async () => {
   expect(await rules("git push --force", "destructive")).toBeUndefined();
   expect(await rules("sudo ls", "destructive")).toBeUndefined();
+});
+
+it("without a sandbox a rule is for the command as it is: no other would allow it", async () => {
+  const access = { kind: "run", targets: ["npm test"], summary: "" } as const;
+  expect(await rulesFor({ tool: "shell", access })).toEqual(["shell(npm test)"]);
 });

@@ -19,12 +19,13 @@ export async function rulesFor(request: {
   tool: string;
   access?: Access | undefined;
   danger?: Danger | undefined;
+  isConfined?: boolean;
 }): Promise<string[] | undefined> {
-  const { tool, access, danger } = request;
+  const { tool, access, danger, isConfined } = request;
   if (danger?.kind === "destructive") return undefined;
   const [target = ""] = access?.targets ?? [];
   const exact = ruleFor(request);
-  if (access?.kind !== "run" || access.unsandboxed || access.destructive) {
+  if (access?.kind !== "run" || access.unsandboxed || access.destructive || !isConfined) {
     return exact === undefined ? undefined : [exact];
   }
   const { commandParts } = await import("./command/parts.ts");

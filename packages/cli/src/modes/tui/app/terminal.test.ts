@@ -282,7 +282,7 @@ it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async
     Running commands is asked about in mode ask.
     $ touch made.txt
     › y yes, this once
-      a yes, and from now on: shell(touch made.txt)
+      a yes, and from now on: shell(touch), shell(touch *)
       n no
       t no, and type what to do instead
     ↑↓ and Enter, or its key · Esc stops the agent
