@@ -65,7 +65,7 @@ import type { Skill } from "../guidance/skills.ts";
 import { assertModel, isModelAllowed, isToolWithin, lowerMode, lowerSettings } from "./ceilings.ts";
 import type { UserCall } from "./call-tool.ts";
 import { OffloadedResults } from "./offloaded-results.ts";
-import { type GivenRule, RuleBook } from "./rule-book.ts";
+import { type GivenRule, RuleBook } from "../permissions/rule-book.ts";
 import { SessionLog } from "./session-log.ts";
 import { sideQuery } from "./side-query.ts";
 import {

@@ -10,7 +10,7 @@ import {
   type Toolset,
 } from "@gyre/tools";
 import { CodingAgentError } from "../core/errors.ts";
-import { readHostRule } from "./rule-book.ts";
+import { readHostRule } from "../permissions/rule-book.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { ModeState, Parts } from "./types.ts";
 

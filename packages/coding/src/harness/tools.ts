@@ -14,7 +14,7 @@ import { EDITOR_SCOPE, isMcpTool, PROGRAM_SCOPE, wantsMcp } from "../mcp/tools.t
 import { guidanceTexts } from "../guidance/guidance.ts";
 import { SKILL_TOOL } from "../guidance/skills.ts";
 import { realPath } from "../settings/project-file.ts";
-import { HostGate } from "./hosts.ts";
+import { HostGate } from "../permissions/hosts.ts";
 import { subAgentGuidance } from "./system-prompt.ts";
 import { assertModel } from "./ceilings.ts";
 import { selectTools } from "../extensions/tool-names.ts";
@@ -83,7 +83,8 @@ async function opened(
     ? [(await import("../guidance/skills-tool.ts")).skillTool(guidance.skills, folder)]
     : [];
   const agent = readWaits(settings);
-  const gate = new HostGate(options.approvals, parts.ruleBook);
+  const { approvals } = options;
+  const gate = typeof approvals === "function" && new HostGate(approvals, parts.ruleBook);
   /** What is registered beside our own tools; filled below. */
   const others: AgentTool[] = [...ofSkills, ...added];
   const toolset = await openToolset({
@@ -92,9 +93,7 @@ async function opened(
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     ...(domains && { domains }),
-    ...(typeof options.approvals === "function" && {
-      decideHost: (host: string, port: number) => gate.decide(host, port),
-    }),
+    ...(gate && { decideHost: (host: string, port: number) => gate.decide(host, port) }),
     ...(writable && { writable }),
     ...(hidden && { hidden }),
     environment: options.env,

@@ -13,7 +13,7 @@ import type { UserCall } from "./call-tool.ts";
 import type { Ceilings } from "./ceilings.ts";
 import type { DeniedCall } from "./denied-call.ts";
 import type { OffloadedResults } from "./offloaded-results.ts";
-import type { GivenRule, RuleBook } from "./rule-book.ts";
+import type { GivenRule, RuleBook } from "../permissions/rule-book.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";

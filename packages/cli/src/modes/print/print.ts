@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls } from "@gyre/agent";
 import { errnoOf, errorMessage, textOf, type UserContent } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
-import { findRuleFile } from "@gyre/coding/internal/harness/rule-book";
+import { findRuleFile } from "@gyre/coding/internal/permissions/rule-book";
 import { sanitize } from "@gyre/tools";
 import { type AnswerSchema, readAnswerSchema } from "./answer-schema.ts";
 import { dollars } from "../../text/dollars.ts";

@@ -259,8 +259,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     if (isDestructive) warnings.push(...wrapText(`! ${safeLine(danger.why)}`, columns, bad));
     const about = this.#isSummaryInBody() ? [] : wrapText(safeLine(access?.summary ?? ""), columns);
     const { effects } = this.#request;
-    const isSaid = isDestructive && this.#request.reason === danger.why;
-    const reason = effects ? summarizeEffects(effects) : isSaid ? "" : reasonText(this.#request);
+    const isWarned = isDestructive && this.#request.reason === danger.why;
+    const reason = effects ? summarizeEffects(effects) : isWarned ? "" : reasonText(this.#request);
     const why = reason === "" ? [] : wrapText(safeLine(reason), columns, dim);
     const all = [
       title,

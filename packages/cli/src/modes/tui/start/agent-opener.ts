@@ -1,7 +1,7 @@
 import { type Clock, errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
-import { findRuleFile } from "@gyre/coding/internal/harness/rule-book";
+import { findRuleFile } from "@gyre/coding/internal/permissions/rule-book";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../../core/options.ts";

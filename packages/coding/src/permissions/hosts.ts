@@ -1,17 +1,19 @@
 import { createHash } from "node:crypto";
-import { type ApprovalRequest, NETWORK } from "@gyre/tools";
+import { type ApprovalAnswer, type ApprovalRequest, NETWORK } from "@gyre/tools";
 import { readHostRule, type RuleBook } from "./rule-book.ts";
-import type { Approvals } from "./types.ts";
+
+/** Asks a person; absent where none is there: the answer is no. */
+type Ask = ((request: ApprovalRequest) => Promise<ApprovalAnswer>) | undefined;
 
 /** Whether a command that may use the network connects to a host: a person is asked once about each. */
 export class HostGate {
-  readonly #approvals: Approvals;
+  readonly #askPerson: Ask;
   readonly #ruleBook: RuleBook;
   /** By host and port; also while the person thinks. */
   readonly #answers = new Map<string, Promise<boolean>>();
 
-  constructor(approvals: Approvals, ruleBook: RuleBook) {
-    this.#approvals = approvals;
+  constructor(ask: Ask, ruleBook: RuleBook) {
+    this.#askPerson = ask;
     this.#ruleBook = ruleBook;
   }
 
@@ -30,7 +32,7 @@ export class HostGate {
   }
 
   async #ask(name: string): Promise<boolean> {
-    if (typeof this.#approvals !== "function") return false;
+    if (!this.#askPerson) return false;
     const request: ApprovalRequest = {
       callId: `${NETWORK}:${name}`,
       tool: NETWORK,
@@ -39,7 +41,7 @@ export class HostGate {
       reason: `A command in the sandbox wants to connect to ${name}.`,
       fingerprint: createHash("sha256").update(`${NETWORK} ${name}`).digest("hex"),
     };
-    const answer = await this.#approvals(request);
+    const answer = await this.#askPerson(request);
     if (answer.allow === "always") await this.#ruleBook.add(answer.rule, answer.scope ?? "session");
     return answer.allow !== false;
   }
