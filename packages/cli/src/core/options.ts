@@ -43,8 +43,9 @@ export const OPTIONS = {
   output: {
     type: "string",
     value: "FORMAT",
-    complete: ["text", "json", "stream-json"],
-    about: "text (the answer), json (one object), stream-json (each event)",
+    complete: ["text", "json", "stream-json", "claude"],
+    about:
+      "text (the answer), json (one object), stream-json (each event), claude (as Claude Code's stream-json)",
   },
   schema: {
     type: "string",

@@ -4,8 +4,10 @@ import type { UserMessage } from "@gyre/ai";
 export interface NoticeMessage {
   role: "notice";
   text: string;
-  /** In short, for people. */
+  /** In short, for people; empty: it is not shown. */
   summary: string;
+  /** It has the facts that hold as a conversation begins or goes on. */
+  isFacts?: true;
   /** The mode that it states. */
   mode?: string;
   timestamp: number;

@@ -79,6 +79,7 @@ import {
 import { CodingAgentError } from "../core/errors.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, type ModelsOptions, openModels } from "../models/models.ts";
+import { recommendedThinking } from "../models/recommended-thinking.ts";
 import { parseModelName } from "../models/model-name.ts";
 import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
@@ -355,6 +356,8 @@ export class AgentHarness implements Harness {
   /** What was used since the last prompt ended: all of it by purpose, and what no run counts. */
   #recent = new Map<Purpose, Usage>();
   #outsideRuns: Usage = {};
+  /** Whether the next prompt comes with what holds now. */
+  #isWithFacts: boolean;
   /** What precedes the next prompt. */
   #pendingNotice: string | undefined;
   /** What has happened since the last run, for the next prompt. */
@@ -379,6 +382,7 @@ export class AgentHarness implements Harness {
     this.#userGuards = userGuards;
     this.#diagnostics = diagnostics;
     this.#options = options;
+    this.#isWithFacts = options.facts ?? false;
     this.denied = parts.denied;
     this.skills = guidance.hasSkillTool ? guidance.skills : [];
     this.mcp = mcp;
@@ -448,7 +452,7 @@ export class AgentHarness implements Harness {
       ...(context && { unfinished: unfinishedCalls(context, parts) }),
       model,
       tools: this.#withPlanTool(toolset.registry.list()),
-      thinkingLevel: settings.thinking ?? "off",
+      thinkingLevel: settings.thinking ?? recommendedThinking(model),
       instructions,
       messages: context?.messages ?? [],
       ...(context?.compaction && { compaction: context.compaction }),
@@ -485,6 +489,7 @@ export class AgentHarness implements Harness {
     const last = messages.findLast(
       (message) =>
         message.role !== "userCommand" &&
+        message.role !== "notice" &&
         (message.role !== "assistant" || isComplete(message.stopReason)),
     );
     if (!last) return false;
@@ -531,9 +536,32 @@ export class AgentHarness implements Harness {
     const message = userMessage(this.#withNotice(passed), Date.now(), [...attachments, ...images]);
     const notice = noticeOfMode(this.mode, this.#announced, this.#planTool !== undefined);
     this.#announced = notice?.mode ?? this.#announced;
-    const before = [...userCommands, ...this.#notices.splice(0), ...(notice ? [notice] : [])];
+    const facts = await this.#findFacts(signal);
+    const before = [
+      ...(facts ? [facts] : []),
+      ...userCommands,
+      ...this.#notices.splice(0),
+      ...(notice ? [notice] : []),
+    ];
     const first = this.#run([...before, message], output, control);
     return this.#runToCompletion(first, output, control);
+  }
+
+  /** With the first prompt since this was opened. */
+  async #findFacts(signal: AbortSignal | undefined): Promise<NoticeMessage | undefined> {
+    if (!this.#isWithFacts) return undefined;
+    this.#isWithFacts = false;
+    const { findFacts } = await import("../conversation/opening-facts.ts");
+    const { messages, tools } = this.agent.state;
+    const sources = {
+      toolset: this.toolset,
+      tools: tools.map(({ name }) => name),
+      mode: this.mode,
+      settings: this.#options.settings,
+      now: new Date(),
+      signal: signal ?? new AbortController().signal,
+    };
+    return findFacts(sources, messages);
   }
 
   async resume(output?: AnySchema, control: RunControl = {}): Promise<HarnessOutcome> {
@@ -670,8 +698,10 @@ export class AgentHarness implements Harness {
     const { model: wanted, thinking } = parseModelName(name);
     const model = await this.#models.find(wanted);
     assertModel(model, this.#options.ceilings);
+    const isUsual = this.agent.state.thinkingLevel === recommendedThinking(this.model);
     this.agent.setModel(model);
     if (thinking) await this.setThinking(thinking);
+    else if (isUsual) await this.setThinking(recommendedThinking(model));
     return model;
   }
 

@@ -8,7 +8,7 @@ const HABITS =
   "Look before you change, keep changes small, check them by running what the project has for that.";
 const DENIED = "A call that was denied stays denied: go on without it, or say what you need.";
 const MANNERS =
-  "Commit only when asked. Name places as path:line. What a long task must not forget goes into notes, if you have them. Answer briefly.";
+  "Commit only when asked. Name places as path:line. Note what must outlast old turns. Answer briefly.";
 
 export interface PromptParts {
   folder: string;
@@ -49,7 +49,7 @@ function joinParagraphs(texts: readonly string[], { settings, more = [] }: Promp
 }
 
 function docsNote(docs: string): string {
-  return `Pages about gyre itself are in ${docs}: read them when you are asked about it.`;
+  return `Questions about gyre: read ${docs}.`;
 }
 
 /** The prompt of a session, where it may be gone on with in another folder. */

@@ -67,6 +67,8 @@ export interface HarnessOptions {
   fileHistory?: boolean;
   /** Whether `approvals` can show what a command did in a layer: it runs there before it is asked about. Default: false. */
   rehearse?: boolean;
+  /** Whether the model gets date, system, git, mode and sandbox with the first prompt. Default: false. */
+  facts?: boolean;
   /** The folder with the pages about the program, for the system prompt. */
   docs?: string;
   /** The key of the model's service, in place of the one that is stored. */

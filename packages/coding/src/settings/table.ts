@@ -336,7 +336,7 @@ export const SETTINGS: {
   thinking: {
     kind: choiceKind(THINKING_NAMES),
     about: "How much the model thinks.",
-    standard: "off",
+    otherwise: "as the model's service recommends",
     env: "GYRE_THINKING",
     flag: "thinking",
   },

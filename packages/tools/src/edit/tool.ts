@@ -29,8 +29,7 @@ export function editTool(env: ToolEnv): GuardedTool {
   return defineEntryTool(editEntry, {
     description:
       "Replace texts in a file that you have read. Each oldText must be there exactly once: copy " +
-      "it as it is, with enough lines around it. All edits refer to the file as it is now, may " +
-      "not overlap, and are made all or none. To insert, repeat a neighboring line in both texts.",
+      "it with enough lines around it. Edits refer to the file as it is now, and are made all or none.",
     parameters: {
       type: "object",
       properties: {

@@ -18,8 +18,7 @@ const GIT_ABORT_GRACE_MS = 1_000;
 export function gitTool(env: ToolEnv, options: GitOptions = {}): GuardedTool {
   return defineEntryTool(gitEntry, {
     label: "Git",
-    description:
-      "git in the workspace, rather than by shell. No hooks, filters, aliases or signing.",
+    description: "git, rather than by shell. No hooks, filters, aliases or signing.",
     parameters: GIT_PARAMETERS,
     timeoutMs: GIT_TOOL_TIMEOUT_MS,
     abortGraceMs: GIT_ABORT_GRACE_MS,

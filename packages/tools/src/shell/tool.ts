@@ -71,25 +71,25 @@ const properties = {
   command: { type: "string" },
   timeoutMs: {
     type: "integer",
-    description: `Default ${SHELL_TIMEOUT_MS}, at most ${SHELL_MAX_TIMEOUT_MS}`,
+    description: `Default ${SHELL_TIMEOUT_MS}`,
   },
-  description: { type: "string", description: "Purpose, in a few words" },
+  description: { type: "string", description: "Purpose" },
   cwd: { type: "string" },
 } as const;
 
 const unsandboxed = {
   unsandboxed: {
     type: "object",
-    properties: { reason: { type: "string", description: "Shown to the user" } },
+    properties: { reason: { type: "string" } },
     required: ["reason"],
-    description: "Ask the user to run it outside of the sandbox, if it cannot work inside",
+    description: "Asks the user, if it cannot work in the sandbox",
   },
 } as const;
 
 const background = {
   background: {
     type: "boolean",
-    description: "Return a job id at once, without a time limit; see jobs",
+    description: "Returns a job id; see jobs",
   },
 } as const;
 
@@ -99,9 +99,9 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
   return defineEntryTool(shellEntry, {
     label: "Shell",
     description:
-      `Run a ${hasBash(env) ? "bash" : "POSIX sh"} command in the workspace, without stdin. What it starts ends with it` +
+      `Run a ${hasBash(env) ? "bash" : "POSIX sh"} command without stdin. What it starts ends with it` +
       `${options.jobs ? "; use background for servers" : ""}. ${describeRights(env, options)} ` +
-      "Long output is cut in the middle; a file keeps all of it.",
+      "Long output is cut; a file keeps it.",
     parameters: {
       type: "object",
       properties: {
@@ -169,7 +169,7 @@ function describeRights(
   if (unconfined) return "It runs with the user's rights.";
   return (
     `In the sandbox only the workspace and /tmp${temporary ? " (private, empty on resume)" : ""} ` +
-    `are writable${network ? "" : `, and there is no network${describeDomains(domains)}`}.`
+    `are writable${network ? "" : `, without network${describeDomains(domains)}`}.`
   );
 }
 

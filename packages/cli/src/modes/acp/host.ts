@@ -56,6 +56,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
             cwd,
             env: io.env,
             onForeignCode: io.onForeignCode,
+            facts: true,
             reservedCommands: builtinCommands.map(({ name }) => name),
             approvals,
             warn,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls } from "@gyre/agent";
-import { errnoOf, errorMessage, textOf, type UserContent } from "@gyre/ai";
+import { errnoOf, errorMessage, textOf, type Usage, type UserContent } from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { findRuleFile } from "@gyre/coding/internal/permissions/rule-book";
 import { sanitize } from "@gyre/tools";
@@ -50,7 +50,7 @@ interface Result {
   sessionFile?: string;
   model?: string;
   turns: number;
-  usage: object;
+  usage: Usage;
   /** The same by what it was for: answers, summaries, sideQuestions, subAgents. */
   spending?: object;
   durationMs: number;
@@ -66,14 +66,18 @@ export async function runPrint(args: readonly string[], values: Values, io: Io):
   const startedAt = performance.now();
   let isReported = false;
   const put = (line: object): void => {
-    isReported ||= "ok" in line;
+    isReported ||= "ok" in line || "is_error" in line;
     io.stdout.write(`${JSON.stringify(line)}\n`);
   };
   try {
     return await printed(args, { format, values, io, startedAt, put });
   } catch (error) {
     // A reader of JSON gets the end of it, however early that is.
-    if (format !== "text" && !isReported) put(earlyResult(error, performance.now() - startedAt));
+    if (format !== "text" && !isReported) {
+      const result = earlyResult(error, performance.now() - startedAt);
+      const { claudeResult } = await import("./claude-lines.ts");
+      put(format === "claude" ? claudeResult(result) : result);
+    }
     throw error;
   }
 }
@@ -148,10 +152,15 @@ async function run(
   }
   await harness.start();
   if (format === "stream-json") put(opening(harness));
+  const claude =
+    format === "claude" ? new (await import("./claude-lines.ts")).ClaudeLines(harness) : undefined;
+  if (claude) put(claude.opening());
   const { denied } = harness;
   const progress = new Progress(io.stderr, { quiet: values.quiet ?? false, denied });
   harness.agent.subscribe((event: AgentEvent) => {
     progress.take(event);
+    const line = claude?.event(event);
+    if (line) put(line);
     if (format !== "stream-json") return;
     const { type, payload } = toWireEvent(event);
     put({ type, ...payload });
@@ -171,7 +180,8 @@ async function run(
     const text = output ? JSON.stringify(outcome.output) : finalText(outcome);
     if (text) io.stdout.write(`${safeFor(io.stdout, text)}\n`);
   } else {
-    put(createResult(harness, outcome, exitCode, error, performance.now() - startedAt));
+    const result = createResult(harness, outcome, exitCode, error, performance.now() - startedAt);
+    put(claude?.result(result) ?? result);
   }
   progress.end(harness.mode);
   if (error) io.stderr.write(`gyre: ${safeFor(io.stderr, error.message)}\n`);

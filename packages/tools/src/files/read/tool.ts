@@ -50,7 +50,7 @@ export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTo
       properties: {
         path: { type: "string" },
         offset: { type: "integer", description: "First line, from 1" },
-        limit: { type: "integer", description: "Number of lines" },
+        limit: { type: "integer", description: "Lines" },
       },
       required: ["path"],
     } as const,

@@ -25,9 +25,7 @@ export interface WriteDetails {
 export function writeTool(env: ToolEnv): GuardedTool {
   return defineEntryTool(writeEntry, {
     label: "Write",
-    description:
-      "Create a file with its folders, or replace a whole file that you have read. " +
-      "For changes to a part use edit.",
+    description: "Create a file with its folders, or replace a whole file that you have read.",
     parameters: {
       type: "object",
       properties: {

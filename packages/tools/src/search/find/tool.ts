@@ -41,8 +41,8 @@ export function findTool(env: ToolEnv, options: FindToolOptions = {}): GuardedTo
       type: "object",
       properties: {
         pattern: { type: "string", description: "e.g. *.ts, src/**/*.test.ts" },
-        path: { type: "string", description: "Folder to look in" },
-        limit: { type: "integer", description: `Default ${FIND_DEFAULT_LIMIT}` },
+        path: { type: "string" },
+        limit: { type: "integer" },
       },
       required: ["pattern"],
     } as const,

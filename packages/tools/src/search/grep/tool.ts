@@ -51,19 +51,18 @@ export function grepTool(env: ToolEnv, options: GrepToolOptions = {}): GuardedTo
   return defineEntryTool(grepEntry, {
     label: "Search",
     description:
-      "Search files line by line for a regular expression. Returns path:line: text. " +
-      "Skips binary files, .git and what .gitignore lists.",
+      "Search lines of files for a regular expression. Skips binary files, .git and what .gitignore lists.",
     parameters: {
       type: "object",
       properties: {
         pattern: { type: "string" },
-        path: { type: "string", description: "File or folder" },
-        glob: { type: "string", description: "Only these files, e.g. *.ts" },
+        path: { type: "string" },
+        glob: { type: "string", description: "e.g. *.ts" },
         ignoreCase: { type: "boolean" },
-        literal: { type: "boolean", description: "pattern is plain text" },
-        context: { type: "integer", description: "Lines around each match" },
-        filesOnly: { type: "boolean", description: "Only paths" },
-        limit: { type: "integer", description: `Default ${GREP_DEFAULT_LIMIT}` },
+        literal: { type: "boolean" },
+        context: { type: "integer", description: "Lines around" },
+        filesOnly: { type: "boolean" },
+        limit: { type: "integer" },
       },
       required: ["pattern"],
     } as const,

@@ -27,7 +27,7 @@ export function jobsTool(jobs: JobTable): GuardedTool {
         id: { type: "string" },
         waitMs: {
           type: "integer",
-          description: "read: wait for output",
+          description: "For read",
         },
       },
       required: ["action"],

@@ -11,6 +11,7 @@ import type {
   OpenRequest,
   Question,
 } from "@gyre/coding/internal/conversation/command";
+import { recommendedThinking } from "@gyre/coding/internal/models/recommended-thinking";
 import { ConversationController } from "@gyre/coding/internal/conversation/controller";
 import type { ConversationItem, ConversationView } from "@gyre/coding/internal/conversation/view";
 import type { Io } from "../../../core/io.ts";
@@ -128,6 +129,7 @@ export class TerminalConversation implements ConversationView {
     const { settings } = this.#options.setup();
     return {
       ...(harness && { model: harness.model, compactAt: harness.compactAt }),
+      ...(harness && { usualThinking: recommendedThinking(harness.model) }),
       thinking: harness?.agent.state.thinkingLevel ?? settings.thinking ?? "off",
       mode: harness?.mode ?? settings.mode ?? assumeMode(settings),
       branch: this.#branch,

@@ -15,6 +15,8 @@ const NEARLY_FULL = 80;
 export interface FooterFacts {
   model?: Pick<Model, "id">;
   thinking: ThinkingLevel;
+  /** What the model does where nothing is set. Default: off. */
+  usualThinking?: ThinkingLevel;
   mode: PermissionMode;
   /** Of the repository. */
   branch?: string | undefined;
@@ -44,12 +46,12 @@ export function footerRow(facts: FooterFacts, columns: number, theme: Theme): Ro
 }
 
 function describeModel(
-  { model, thinking, mode, branch, jobs = 0 }: FooterFacts,
+  { model, thinking, usualThinking = "off", mode, branch, jobs = 0 }: FooterFacts,
   theme: Theme,
 ): Span[] {
   const parts = [
     span(model?.id ?? "no model yet", theme.dim),
-    ...(thinking === "off" ? [] : [span(`thinking ${thinking}`, theme.dim)]),
+    ...(thinking === usualThinking ? [] : [span(`thinking ${thinking}`, theme.dim)]),
     ...(mode === "ask" ? [] : [span(mode, mode === "full" ? theme.warning : theme.dim)]),
     ...(branch === undefined ? [] : [span(branch, theme.dim)]),
     ...(jobs === 0 ? [] : [span(counted(jobs, "job"), theme.accent)]),

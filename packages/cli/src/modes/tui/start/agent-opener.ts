@@ -259,6 +259,7 @@ export class AgentOpener {
       ...(reviewPlan && { reviewPlan }),
       ...(!this.#isScripted && { ruleFile: findRuleFile(io.env) }),
       fileHistory: true,
+      facts: true,
       rehearse: true,
       onForeignCode: io.onForeignCode,
       reservedCommands: builtinCommands.map(({ name }) => name),
