@@ -105,7 +105,8 @@ describe("commands", () => {
     const { driver, seen } = world.start([({ messages }) => `Of ${messages.length} I see.`]);
     await driver.until("You: ");
     driver.type("/new What now?");
-    await driver.until("Agent: Of 1 I see.");
+    // The prompt, after the facts that each session begins with.
+    await driver.until("Agent: Of 2 I see.");
     expect(seen()).toContain("Sent: What now?\n");
   });
 

@@ -83,7 +83,7 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
     ask(run, `${CLEAR}/rewind`);
     await run.until("Back to before which prompt?");
     run.press("enter");
-    await run.until("tea.txt");
+    await run.until("conversation and files");
     run.press("enter");
     await run.until("1 file taken back");
     expect(readFileSync(join(run.home, "shop", "tea.txt"), "utf8")).toBe("green\n");
