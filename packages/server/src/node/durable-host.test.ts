@@ -239,8 +239,9 @@ describe("servers of one store", () => {
     world = createDurableWorld();
     const front = await world.open([]);
     const agent = await RemoteAgent.create(world.client(front));
-    const ended = waitFor(agent, "agent_end");
+    const [started, ended] = [waitFor(agent, "agent_start"), waitFor(agent, "agent_end")];
     const ending = agent.prompt("Go.");
+    await started;
     const id = await agent.steer("Left.");
     const edited = agent.editQueued("followUp", id, "Right.");
     const office = officeAgent(["First."]);
@@ -259,6 +260,24 @@ describe("servers of one store", () => {
     isBroken = false;
     expect((await agent.continue()).stop).toBe("done");
     expect(listTexts(agent)).toEqual(["user: Go.", "user: Left.", "assistant: First."]);
+  });
+
+  it("an item of the inbox that cannot be read keeps no client from the session", async () => {
+    world = createDurableWorld();
+    const front = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(front));
+    const started = waitFor(agent, "agent_start");
+    const ending = agent.prompt("Go.");
+    await started;
+    await agent.steer("Left.");
+    const [run] = await front.runs.store.listRuns({ session: agent.sessionId, limit: 1 });
+    const item = { run: run?.id ?? "", kind: "request", data: "{oops", key: "bad" } as const;
+    expect(await front.runs.store.send(item)).toBe("sent");
+    expect(await agent.queued("steering")).toMatchObject([{ message: { content: "Left." } }]);
+    const worker = await world.open([officeAgent(["First."])]);
+    expect((await ending).stop).toBe("done");
+    expect(listTexts(agent)).toEqual(["user: Go.", "user: Left.", "assistant: First."]);
+    expect(worker.errors).toHaveLength(1);
   });
 
   it("a continuation that is sent again to another server is made once", async () => {

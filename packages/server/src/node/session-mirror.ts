@@ -239,7 +239,14 @@ export class SessionMirror implements SessionView {
 
   /** What waits in the inbox of the session. */
   setInbox(items: readonly InboxItem[]): void {
-    this.#sent = items.flatMap((item) => listAdded(item));
+    this.#sent = items.flatMap((item) => {
+      try {
+        return listAdded(item);
+      } catch {
+        // The worker reports what it cannot read, and leaves it out.
+        return [];
+      }
+    });
   }
 
   subscribe(listener: AgentListener): () => void {
