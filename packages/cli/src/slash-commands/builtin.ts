@@ -84,6 +84,28 @@ export const builtinCommands: readonly SlashCommand[] = [
     },
   },
   {
+    name: "init",
+    about: "have it write AGENTS.md from what is in the repository",
+    hint: "[what matters]",
+    isReplaceable: true,
+    run: async (rest) => ({ prompt: (await import("./work/prompts.ts")).initPrompt(rest) }),
+  },
+  {
+    name: "review",
+    about: "have it review what is not committed, or a range of commits",
+    hint: "[range]",
+    isReplaceable: true,
+    run: async (rest) => ({ prompt: (await import("./work/prompts.ts")).reviewPrompt(rest) }),
+  },
+  {
+    name: "diff",
+    about: "show what is not committed, or what differs from a commit",
+    hint: "[commit]",
+    isReplaceable: true,
+    run: async (rest, { harness, signal }) =>
+      (await import("./work/diff.ts")).showDiff(rest, harness, signal),
+  },
+  {
     name: "status",
     about: "show model, mode, folder, sandbox, tools and session",
     allowWhileRunning: true,

@@ -57,7 +57,7 @@ export async function customCommands({
 }: CustomOptions): Promise<SlashCommand[]> {
   // What is quoted, names of files too, is for a repository's author to choose.
   const where = { ...given, warn: (text: string): void => given.warn(oneLine(text)) };
-  const taken = new Set(own.map(({ name }) => name));
+  const taken = new Set(own.filter((each) => !each.isReplaceable).map(({ name }) => name));
   const isNew = (name: string, path: string): boolean => {
     const isFirst = !taken.has(name);
     if (!isFirst) where.warn(`${path} is not used: there is a command "/${name}" already.`);

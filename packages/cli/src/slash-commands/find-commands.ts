@@ -22,12 +22,26 @@ export async function findCommands(
   const { cwd, warn } = setup;
   const home = homedir();
   const config = configFolder(env, home);
-  return [...own, ...(await customCommands({ harness, own, cwd, home, config, warn }))];
+  return withoutReplaced(own, await customCommands({ harness, own, cwd, home, config, warn }));
 }
 
 /** All commands of an editor: those of the program, then those of plugins. */
 export function findEditorCommands(harness: Pick<Harness, "commands">): readonly SlashCommand[] {
   const own = listBuiltin("editor");
-  const taken = new Set(own.map(({ name }) => name));
-  return [...own, ...pluginCommands(harness).filter(({ name }) => !taken.has(name))];
+  const taken = new Set(own.filter((each) => !each.isReplaceable).map(({ name }) => name));
+  return withoutReplaced(
+    own,
+    pluginCommands(harness).filter(({ name }) => !taken.has(name)),
+  );
+}
+
+function withoutReplaced(
+  own: readonly SlashCommand[],
+  others: readonly SlashCommand[],
+): readonly SlashCommand[] {
+  const names = new Set(others.map(({ name }) => name));
+  return [
+    ...own.filter(({ name, isReplaceable }) => !isReplaceable || !names.has(name)),
+    ...others,
+  ];
 }

@@ -84,6 +84,8 @@ export interface Command<C extends CommandContext = CommandContext> {
   name: string;
   /** Other names for it. A command that has one of them as its name takes precedence. */
   aliases?: readonly string[];
+  /** A file, skill or plugin of this name takes its place. Default: false. */
+  isReplaceable?: boolean;
   /** One line for lists, without a period. */
   about: string;
   /** What to write behind its name. */

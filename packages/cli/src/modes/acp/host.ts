@@ -57,7 +57,9 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
             env: io.env,
             onForeignCode: io.onForeignCode,
             facts: true,
-            reservedCommands: builtinCommands.map(({ name }) => name),
+            reservedCommands: builtinCommands
+              .filter(({ isReplaceable }) => !isReplaceable)
+              .map(({ name }) => name),
             approvals,
             warn,
             ...(session && { session }),

@@ -1,10 +1,14 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { TerminalRun } from "../../../testing/terminal-program.ts";
 import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
 
 // What people know from other agents works when it is typed: the built program in a real terminal.
 
-const { open } = terminalWorld();
+const world = terminalWorld();
+const { open } = world;
 
 /** It shows this, and has done all that it was asked to. */
 async function idle(run: TerminalRun, shown: string | RegExp): Promise<void> {
@@ -137,4 +141,46 @@ it("--draft is what the prompt begins with, and the user finishes it", async () 
   ask(run, "is wrong");
   await run.until("Read it.");
   expect(JSON.stringify(service.requests.at(-1)?.body)).toContain("src/a.ts:3-7 is wrong");
+});
+
+describe("/init, /review and /diff", () => {
+  it("ask for what they say, with what follows the name", async () => {
+    const { run, service } = await open([{ say: "Written." }, { say: "Reviewed." }]);
+    ask(run, "/init Mention the linter.");
+    await idle(run, "Written.");
+    ask(run, "/review main..HEAD");
+    await idle(run, "Reviewed.");
+    const sent = JSON.stringify(service.requests.at(-1)?.body);
+    expect(sent).toContain("Write AGENTS.md");
+    expect(sent).toContain("Mention the linter.");
+    expect(sent).toContain("git diff main..HEAD");
+  });
+
+  it("leave their names to a command of the project", async () => {
+    const { run, service } = await open([{ say: "Done." }], {
+      files: { ".claude/commands/review.md": "Look at it as we do here." },
+    });
+    ask(run, "/review");
+    await idle(run, "Done.");
+    const sent = JSON.stringify(service.requests.at(-1)?.body);
+    expect(sent).toContain("Look at it as we do here.");
+    expect(sent).not.toContain("List findings");
+  });
+
+  it("/diff shows what is not committed, and asks no model", async () => {
+    const home = await world.program.makeHome();
+    const cwd = join(home, "shop");
+    mkdirSync(cwd, { recursive: true });
+    writeFileSync(join(cwd, "tea.txt"), "green\n");
+    const git = (...args: string[]): void =>
+      void execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b.c", ...args], { cwd });
+    git("init", "-q");
+    git("add", ".");
+    git("commit", "-qm", "tea");
+    const { run, service } = await open([], { home, files: { "tea.txt": "black\n" }, rows: 40 });
+    ask(run, "/diff");
+    await idle(run, "+black");
+    expect(run.screen().join("\n")).toContain("-green");
+    expect(service.requests).toEqual([]);
+  });
 });

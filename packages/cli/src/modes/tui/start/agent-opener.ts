@@ -262,7 +262,9 @@ export class AgentOpener {
       facts: true,
       rehearse: true,
       onForeignCode: io.onForeignCode,
-      reservedCommands: builtinCommands.map(({ name }) => name),
+      reservedCommands: builtinCommands
+        .filter(({ isReplaceable }) => !isReplaceable)
+        .map(({ name }) => name),
       ...(this.#models && { models: this.#models }),
     });
     controller.use(opening);
