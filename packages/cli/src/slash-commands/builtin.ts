@@ -1,13 +1,13 @@
 import { textOf } from "@gyre/ai";
 import { isThinkingLevel, THINKING, THINKING_NAMES } from "@gyre/coding/internal/text/choices";
 import { shownLine } from "@gyre/coding/internal/text/shown-text";
+import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { formatCount } from "../text/usage-text.ts";
 import type { LineControls, SlashCommand, SlashContext } from "./command-context.ts";
 import { exportCommand } from "./export.ts";
 import { forkCommand } from "./fork.ts";
 import { handoffCommand } from "./handoff.ts";
 import { helpCommand } from "./help.ts";
-import { jobsCommand } from "./work/jobs.ts";
 import { mcpCommand } from "./mcp.ts";
 import { modelCommand } from "./model.ts";
 import { modeCommand, permissionsCommand } from "./permissions.ts";
@@ -54,7 +54,17 @@ export const builtinCommands: readonly SlashCommand[] = [
   modeCommand,
   permissionsCommand,
   toolsCommand,
-  jobsCommand,
+  {
+    name: "jobs",
+    about: "show background jobs, what they wrote, and stop them",
+    hint: "name of a job; stop name",
+    allowWhileRunning: true,
+    run: async (rest, context) => (await import("./work/jobs.ts")).showJobs(rest, context),
+    complete: (_rest, { harness }) =>
+      harness.toolset.jobs
+        .list()
+        .map(({ id, command }) => ({ value: id, label: id, detail: oneLine(command) })),
+  },
   mcpCommand,
   contextCommand,
   {

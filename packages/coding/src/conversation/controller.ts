@@ -12,7 +12,7 @@ import {
   parseCommand,
   runCommand,
 } from "./command.ts";
-import type { ReviewPlan } from "../harness/plan.ts";
+import type { ReviewPlan } from "./plan.ts";
 import { recordInterruptions, wasInterrupted } from "./interruptions.ts";
 import { listWaiting, takeWaiting, type Waiting } from "./queue.ts";
 import type { ConversationAgent, Outcome } from "./types.ts";

@@ -1,5 +1,4 @@
-import type { JobInfo } from "@gyre/tools";
-import { oneLine } from "../text/shown-text.ts";
+import { type JobInfo, sanitize } from "@gyre/tools";
 import type { NoticeMessage } from "./notice.ts";
 
 /** Of a command, in a notice. */
@@ -31,6 +30,6 @@ export function describeEnd({ end, durationMs }: JobInfo): string {
 }
 
 function shorten(command: string): string {
-  const line = oneLine(command);
+  const line = sanitize(command).replaceAll(/\s+/g, " ");
   return line.length <= MAX_COMMAND_CHARS ? line : `${line.slice(0, MAX_COMMAND_CHARS)}…`;
 }

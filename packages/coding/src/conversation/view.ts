@@ -1,6 +1,6 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
-import type { PlanAnswer } from "../harness/plan.ts";
+import type { PlanAnswer } from "./plan.ts";
 import type { CommandPart } from "./command.ts";
 import type { Outcome } from "./types.ts";
 import type { UserCommandMessage } from "./user-command.ts";

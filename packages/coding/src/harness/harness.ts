@@ -45,7 +45,7 @@ import { type JobChange, type PermissionMode, type Toolset, UnknownToolError } f
 import type { Mcp } from "@gyre/tools/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
-import type { EditDiagnostics } from "./diagnostics.ts";
+import type { EditDiagnostics } from "../diagnostics/edit-diagnostics.ts";
 import type { FileRecorder } from "../file-history/recorder.ts";
 import {
   AgentTexts,
@@ -80,14 +80,21 @@ import { CodingAgentError } from "../core/errors.ts";
 import { logFile } from "../core/log-file.ts";
 import { type Models, type ModelsOptions, openModels } from "../models/models.ts";
 import { recommendedThinking } from "../models/recommended-thinking.ts";
-import { parseModelName } from "../models/model-name.ts";
+import { parseModelName } from "../text/model-name.ts";
 import { findSmallModel } from "../models/small-model.ts";
 import { notesIn, saveNotes } from "../guidance/session-notes.ts";
 import { realPath } from "../settings/project-file.ts";
 import type { Settings } from "../settings/settings.ts";
 import { AbortableAgent } from "../extensions/abortable-agent.ts";
 import { isOwnSession, limitForeign, markSettings } from "./own-settings.ts";
-import { findAnnounced, listSteps, noticeOfMode, PLAN_TOOL, planTool, TODO_TOOL } from "./plan.ts";
+import {
+  findAnnounced,
+  listSteps,
+  noticeOfMode,
+  PLAN_TOOL,
+  planTool,
+  TODO_TOOL,
+} from "../conversation/plan.ts";
 import { noticeOfJob } from "../conversation/job-notice.ts";
 import { movedPrompt, systemPrompt } from "./system-prompt.ts";
 import { permissionsFor } from "./permissions.ts";
@@ -288,7 +295,7 @@ async function openDiagnostics(
   toolset: Toolset,
 ): Promise<EditDiagnostics | undefined> {
   if (settings.diagnostics === false) return undefined;
-  const { EditDiagnostics: Opened } = await import("./diagnostics.ts");
+  const { EditDiagnostics: Opened } = await import("../diagnostics/edit-diagnostics.ts");
   return new Opened(toolset, settings);
 }
 
@@ -551,7 +558,7 @@ export class AgentHarness implements Harness {
   async #findFacts(signal: AbortSignal | undefined): Promise<NoticeMessage | undefined> {
     if (!this.#isWithFacts) return undefined;
     this.#isWithFacts = false;
-    const { findFacts } = await import("../conversation/opening-facts.ts");
+    const { findFacts } = await import("../guidance/opening-facts.ts");
     const { messages, tools } = this.agent.state;
     const sources = {
       toolset: this.toolset,

@@ -17,7 +17,7 @@ import type { GivenRule, RuleBook } from "../permissions/rule-book.ts";
 import type { Models } from "../models/models.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
-import type { ReviewPlan } from "./plan.ts";
+import type { ReviewPlan } from "../conversation/plan.ts";
 import type { Purpose, Spending } from "./spending.ts";
 import type { ConversationAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/environment.ts";

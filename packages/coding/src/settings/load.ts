@@ -13,7 +13,7 @@ import {
   SETTINGS,
 } from "./table.ts";
 import type { Settings } from "./settings.ts";
-import { parseModelName } from "../models/model-name.ts";
+import { parseModelName } from "../text/model-name.ts";
 import { shellWord } from "../text/shell-word.ts";
 import type { Environment } from "../core/environment.ts";
 import type { TrustedFile } from "./trust.ts";

@@ -1,52 +1,50 @@
 import { describeEnd } from "@gyre/coding/internal/conversation/job-notice";
-import { type CommandPart, text } from "@gyre/coding/internal/conversation/command";
+import {
+  type CommandContext,
+  type CommandPart,
+  type CommandResult,
+  text,
+} from "@gyre/coding/internal/conversation/command";
+import type { Harness } from "@gyre/coding/internal/harness/harness";
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import type { JobInfo, JobTable } from "@gyre/tools";
 import { counted } from "../../text/tool-text.ts";
-import type { SlashCommand, SlashContext } from "../command-context.ts";
+
+type JobsContext = Pick<CommandContext, "choose" | "show"> & { harness: Pick<Harness, "toolset"> };
 
 /** Lines of the output of a job. */
 const MAX_LINES = 40;
 const STOP = "stop";
 
 /** `/jobs`: the background jobs, what one has written, and a way to stop it. */
-export const jobsCommand: SlashCommand = {
-  name: "jobs",
-  about: "show background jobs, what they wrote, and stop them",
-  hint: `name of a job; ${STOP} name`,
-  allowWhileRunning: true,
-  async run(rest, context) {
-    const { jobs } = context.harness.toolset;
-    const all = jobs.list();
-    if (all.length === 0) {
-      return "There are no background jobs. `Ctrl+B` moves a running command there.";
-    }
-    const [first = "", second] = rest.split(/\s+/);
-    if (first === STOP) return stopJob(jobs, findJob(all, second));
-    if (first !== "") return { show: describeOutput(jobs, findJob(all, first)) };
-    const id = await chooseJob(all, context);
-    if (id === undefined) return undefined;
-    const job = findJob(jobs.list(), id);
-    context.show(...describeOutput(jobs, job));
-    if (job.end) return undefined;
-    const choice = await context.choose({
-      title: `${job.id} still runs.`,
-      choices: [
-        { value: "leave", label: "Leave it running" },
-        { value: STOP, label: "Stop it, with all that it started" },
-      ],
-    });
-    return choice === STOP ? stopJob(jobs, job) : undefined;
-  },
-  complete: (_rest, { harness }) =>
-    harness.toolset.jobs.list().map((job) => ({
-      value: job.id,
-      label: job.id,
-      detail: oneLine(job.command),
-    })),
-};
+export async function showJobs(
+  rest: string,
+  context: JobsContext,
+): Promise<CommandResult | string | undefined> {
+  const { jobs } = context.harness.toolset;
+  const all = jobs.list();
+  if (all.length === 0) {
+    return "There are no background jobs. `Ctrl+B` moves a running command there.";
+  }
+  const [first = "", second] = rest.split(/\s+/);
+  if (first === STOP) return stopJob(jobs, findJob(all, second));
+  if (first !== "") return { show: describeOutput(jobs, findJob(all, first)) };
+  const id = await chooseJob(all, context);
+  if (id === undefined) return undefined;
+  const job = findJob(jobs.list(), id);
+  context.show(...describeOutput(jobs, job));
+  if (job.end) return undefined;
+  const choice = await context.choose({
+    title: `${job.id} still runs.`,
+    choices: [
+      { value: "leave", label: "Leave it running" },
+      { value: STOP, label: "Stop it, with all that it started" },
+    ],
+  });
+  return choice === STOP ? stopJob(jobs, job) : undefined;
+}
 
-function chooseJob(all: readonly JobInfo[], context: SlashContext): Promise<string | undefined> {
+function chooseJob(all: readonly JobInfo[], context: JobsContext): Promise<string | undefined> {
   return context.choose({
     title: "Background jobs. Enter shows what one has written.",
     choices: all.toReversed().map((job) => ({

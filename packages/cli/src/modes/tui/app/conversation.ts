@@ -16,7 +16,7 @@ import { ConversationController } from "@gyre/coding/internal/conversation/contr
 import type { ConversationItem, ConversationView } from "@gyre/coding/internal/conversation/view";
 import type { Io } from "../../../core/io.ts";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
-import type { PlanAnswer } from "@gyre/coding/internal/harness/plan";
+import type { PlanAnswer } from "@gyre/coding/internal/conversation/plan";
 import type { Setup } from "../../../core/setup.ts";
 import {
   createSlashContext,

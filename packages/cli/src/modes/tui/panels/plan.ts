@@ -1,4 +1,4 @@
-import type { PlanAnswer } from "@gyre/coding/internal/harness/plan";
+import type { PlanAnswer } from "@gyre/coding/internal/conversation/plan";
 import { MODES } from "@gyre/coding/internal/text/choices";
 import type { PermissionMode } from "@gyre/tools";
 import type { Theme } from "../terminal/theme.ts";

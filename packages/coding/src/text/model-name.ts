@@ -1,5 +1,5 @@
 import type { ThinkingLevel } from "@gyre/ai";
-import { isThinkingLevel } from "../text/choices.ts";
+import { isThinkingLevel } from "./choices.ts";
 
 /** A model by name, with the level of thinking that was asked for with it. */
 export interface ModelName {

@@ -1,7 +1,7 @@
 import type { AgentMessage } from "@gyre/agent";
 import type { GuardedTool, PermissionMode, Todo } from "@gyre/tools";
 import { planPresentation } from "@gyre/tools/catalog";
-import type { NoticeMessage } from "../conversation/notice.ts";
+import type { NoticeMessage } from "./notice.ts";
 
 /** The tool by which a model shows its plan. It is there in mode `plan`, where a person can be asked. */
 export const PLAN_TOOL = "plan";

@@ -4,7 +4,7 @@ import { toRecord } from "@gyre/ai";
 import type { PermissionMode, Toolset } from "@gyre/tools";
 import { OTHER_TOOLS } from "../core/tool-lists.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { NoticeMessage } from "./notice.ts";
+import type { NoticeMessage } from "../conversation/notice.ts";
 
 export interface FactSources {
   toolset: Toolset;
