@@ -68,5 +68,5 @@ it("shows the branch of the repository", async () => {
   writeFileSync(join(cwd, ".git/HEAD"), "ref: refs/heads/tea/green\n");
   expect(readBranch(cwd)).toBe("tea/green");
   const { run } = await world.open([], { home, cwd });
-  await run.until("claude-sonnet-5-5 · tea/green");
+  await run.until("· tea/green");
 });
