@@ -169,6 +169,9 @@ export class Layer {
 
 async function removeLayer(folder: string): Promise<void> {
   if (readJournal(folder)?.state === "open") return;
+  // Overlayfs makes it closed to all. Not there where the layer was never mounted.
+  const own = join(folder, "work", "work");
+  if (existsSync(own)) await chmod(own, OWNER_ONLY);
   await removeFolder(folder);
 }
 

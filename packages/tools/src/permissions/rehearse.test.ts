@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
-import { call, scriptedModel } from "@gyre/ai/testing";
+import { callAll, scriptedModel } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { permissions } from "../permissions.ts";
 import { openToolset, type Toolset } from "../toolset.ts";
@@ -52,9 +52,9 @@ interface Options {
 
 const keep = ({ fingerprint }: ApprovalRequest): ApprovalAnswer => ({ allow: true, fingerprint });
 
-/** A model that calls `shell` with each of these, one after the other. */
+/** A model that calls `shell` with each of these, one after the other; with those of a list at once. */
 async function run(
-  commands: readonly (string | Record<string, unknown>)[],
+  commands: readonly (string | Record<string, unknown> | readonly Record<string, unknown>[])[],
   { mode = "ask", rules = {}, answer = keep, network = false }: Options = {},
 ): Promise<Ran> {
   toolset = await openToolset({
@@ -76,7 +76,11 @@ async function run(
     },
   });
   const calls = commands.map((args) =>
-    call("shell", typeof args === "string" ? { command: args } : args),
+    callAll(
+      (Array.isArray(args) ? args : [typeof args === "string" ? { command: args } : args]).map(
+        (each: Record<string, unknown>): [string, Record<string, unknown>] => ["shell", each],
+      ),
+    ),
   );
   const model = scriptedModel([...calls, "Done."]);
   const agent = new Agent({
@@ -259,6 +263,42 @@ describe("a command that would be asked about", { tags: ["bubblewrap"] }, () => 
     expect(results[0]).toContain('Nothing was kept: "tea.txt" was changed meanwhile');
     expect(readdirSync(root)).toEqual(["tea.txt"]);
     expect(read("tea.txt")).toBe("oolong\n");
+  });
+
+  it("is decided, and kept, before a call of the same answer that comes after it goes on", async () => {
+    const order: string[] = [];
+    const { results } = await run(
+      [[{ command: "echo black > tea.txt" }, { command: "sort tea.txt > sorted; cat sorted" }]],
+      {
+        async answer(request) {
+          order.push(`${String(request.args["command"]).slice(0, 4)} ${read("tea.txt").trim()}`);
+          return keep(request);
+        },
+      },
+    );
+    expect(order).toEqual(["echo green", "sort black"]);
+    expect(results[1]).toContain("black");
+  });
+
+  it("is asked about before where it failed in the layer by what that lacks", async () => {
+    const { asked } = await run(
+      ["node_modules/.bin/nope; echo 'getaddrinfo ENOTFOUND x'; exit 1"],
+      {
+        network: true,
+        answer: () => ({ allow: false }),
+      },
+    );
+    expect(asked[0]?.effects).toBeUndefined();
+    expect(asked[0]?.reason).toContain("It needs the network, which a layer does not have.");
+    expect(listLayers()).toEqual([]);
+  });
+
+  it("shows what it did until its time was over, and is never kept unasked then", async () => {
+    const { asked, results } = await run([{ command: "echo x > x; sleep 60", timeoutMs: 6_000 }], {
+      mode: "auto-edit",
+    });
+    expect(asked[0]?.effects).toMatchObject({ timedOut: true, isHarmless: false });
+    expect(results[0]).toContain("its time was over");
   });
 
   it("is decided before the next call begins", async () => {

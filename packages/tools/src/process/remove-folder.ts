@@ -1,5 +1,4 @@
 import { chmod, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { errnoOf } from "@gyre/ai";
 
 /**
@@ -11,14 +10,20 @@ export async function removeFolder(path: string): Promise<void> {
     await rm(path, { recursive: true, force: true });
   } catch (error) {
     if (!["EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
-    await openFolders(path);
+    await openFolders(Buffer.from(path));
     await rm(path, { recursive: true, force: true });
   }
 }
 
-async function openFolders(folder: string): Promise<void> {
-  await chmod(folder, 0o700);
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await openFolders(join(folder, entry.name));
+/** The removal that failed goes on with what it has begun: what is gone meanwhile is as wanted. */
+async function openFolders(folder: Buffer): Promise<void> {
+  try {
+    await chmod(folder, 0o700);
+    for (const entry of await readdir(folder, { withFileTypes: true, encoding: "buffer" })) {
+      const path = Buffer.concat([folder, Buffer.from("/"), entry.name]);
+      if (entry.isDirectory()) await openFolders(path);
+    }
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
   }
 }
