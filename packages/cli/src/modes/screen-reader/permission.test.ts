@@ -115,3 +115,68 @@ Answer: `);
     expect(await answer).toEqual({ allow: false, reason: "interrupted" });
   });
 });
+
+describe("asking whether to keep what a command did", () => {
+  const ran: ApprovalRequest = {
+    ...shell("make"),
+    effects: {
+      exitCode: 0,
+      timedOut: false,
+      durationMs: 800,
+      isHarmless: false,
+      effects: [
+        {
+          id: 5,
+          path: "mine",
+          kind: "modify",
+          type: "file",
+          conflict: "was changed meanwhile",
+          notes: [],
+        },
+        {
+          id: 6,
+          path: "new",
+          kind: "create",
+          type: "file",
+          notes: [],
+          texts: { before: "", after: "tea\n" },
+        },
+        { id: 7, path: "old", kind: "delete", type: "folder", below: 2, notes: [] },
+      ],
+    },
+  };
+
+  it("says what it did, in words", async () => {
+    const { driver } = await ask(ran);
+    for (const line of [
+      "It ran shell, and asks whether to keep what it did.",
+      "It ran: make",
+      "1: mine: changed. Conflict: mine was changed meanwhile.",
+      "2: new: new.",
+      "Added: tea",
+      "3: old/: deleted, with 2 entries in it.",
+      "Ran in a layer (0.8 s, exit 0): 1 new, 1 changed, 1 deleted (2 entries in folders).",
+    ]) {
+      expect(driver.seen).toContain(line);
+    }
+  });
+
+  it.each<[string, ApprovalAnswer]>([
+    ["keep", { allow: true, fingerprint: "print", keep: [6, 7] }],
+    ["yes", { allow: true, fingerprint: "print", keep: [6, 7] }],
+    ["pick 3", { allow: true, fingerprint: "print", keep: [7] }],
+    ["discard", { allow: false }],
+    ["discard: use git mv", { allow: false, reason: "use git mv" }],
+    ["directly", { allow: true, fingerprint: "print", direct: true }],
+  ])("%j is an answer", async (typed, expected) => {
+    const { driver, answer } = await ask(ran);
+    driver.type(typed);
+    expect(await answer).toEqual(expected);
+  });
+
+  it("what cannot be kept cannot be picked", async () => {
+    const { driver } = await ask(ran);
+    driver.type("pick 1 2");
+    await driver.until("That is no answer.");
+  });
+});

@@ -18,13 +18,14 @@ export function effectRows(
 ): Row[] {
   return effects.flatMap((effect) => [
     ...wrapText(effectText(effect), columns, findStyle(effect, theme)),
-    ...listWarnings(effect).flatMap((text) => wrapText(`  ! ${text}`, columns, theme.warning)),
+    ...listNotes(effect).flatMap((text) => wrapText(`  ! ${text}`, columns, theme.warning)),
     ...changeRows(effect, theme, columns, safeLine),
   ]);
 }
 
-function listWarnings({ conflict, path, notes }: ShownEffect): string[] {
-  return [...(conflict === undefined ? [] : [`Conflict: ${path} ${conflict}.`]), ...notes];
+/** Which conflict it is stands above all effects. */
+function listNotes({ conflict, notes }: ShownEffect): string[] {
+  return [...(conflict === undefined ? [] : [`It ${conflict}.`]), ...notes];
 }
 
 function findStyle({ kind }: ShownEffect, { added, removed, strong }: Theme): string {

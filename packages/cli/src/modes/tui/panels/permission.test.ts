@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ApprovalRequest } from "@gyre/tools";
+import type { ApprovalRequest, ShownEffect } from "@gyre/tools";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import type { TerminalEvent } from "../terminal/key.ts";
@@ -456,4 +456,109 @@ it("what a command destroys is the first thing below the question, once", () => 
   const rows = asked(request).screen();
   expect(rows[1]).toBe(`! ${why}`);
   expect(rows.join("\n").split(why)).toHaveLength(2);
+});
+
+describe("a question about what a command did", () => {
+  const effect = (id: number, path: string, more: Partial<ShownEffect> = {}): ShownEffect => ({
+    id,
+    path,
+    kind: "create",
+    type: "file",
+    notes: [],
+    ...more,
+  });
+  const ran = (...effects: ShownEffect[]): ApprovalRequest =>
+    shellRequest("make", {
+      effects: { exitCode: 0, timedOut: false, durationMs: 800, isHarmless: false, effects },
+    });
+
+  it("shows how it ended, each effect with its change, and the answers", () => {
+    const request = ran(
+      effect(1, "package.json", { notes: ["Other programs run or obey what it says."] }),
+      effect(2, "tea.txt", { kind: "modify", texts: { before: "green\n", after: "black\n" } }),
+      effect(3, "old", { kind: "delete", type: "folder", below: 5_000 }),
+      effect(4, "run.sh", { kind: "mode", mode: { from: 0o644, to: 0o755 } }),
+    );
+    expect(asked(request, { rule: "shell(make)" }).screen()).toEqual([
+      "Keep what it did?",
+      "Ran in a layer (0.8 s, exit 0): 1 new, 1 changed, 1 with",
+      "other rights, 1 deleted (5,000 entries in folders).",
+      "$ make",
+      "+ package.json: new",
+      "  ! Other programs run or obey what it says.",
+      "~ tea.txt: changed",
+      "  1 - green",
+      "  1 + black",
+      "- old/: deleted, with 5,000 entries in it",
+      "~ run.sh: rights 644 to 755",
+      "› y keep it",
+      "  a keep it, and run it directly from now on: shell(make)",
+      "  p pick what to keep",
+      "  n discard it",
+      "  r discard it, and run it directly",
+      "  t discard it, and type what to do instead",
+      "↑↓ and Enter, or its key · Esc stops the agent",
+    ]);
+  });
+
+  it.each<[string, unknown]>([
+    ["y", { allow: true, fingerprint: "print" }],
+    ["n", { allow: false }],
+    ["r", { allow: true, fingerprint: "print", direct: true }],
+  ])("takes %s as an answer", (answer, value) => {
+    const { panel } = asked(ran(effect(1, "a")));
+    expect(panel.take(typed(answer))).toEqual({ type: "done", value });
+  });
+
+  it("has conflicts in sight however long the command is, and keeps the others", () => {
+    const request = ran(
+      effect(7, "mine", { kind: "modify", conflict: "was changed meanwhile" }),
+      effect(8, "pipe", { kind: "special", type: "special" }),
+      effect(9, "b"),
+    );
+    const long = { ...request, access: { kind: "run", summary: "", targets: ["x\n".repeat(500)] } };
+    const { panel, screen } = asked({ ...request, ...long } as ApprovalRequest);
+    expect(screen()).toContain("! Conflict: mine was changed meanwhile.");
+    expect(screen()).toContain("› y keep the other 1");
+    expect(panel.take(typed("y"))).toEqual({
+      type: "done",
+      value: { allow: true, fingerprint: "print", keep: [9] },
+    });
+  });
+
+  it("offers nothing to keep where nothing can be kept", () => {
+    const { panel, screen } = asked(ran(effect(1, "a", { conflict: "was changed meanwhile" })));
+    expect(screen().join("\n")).not.toMatch(/ [yap] (?:keep|pick)/);
+    expect(panel.take(typed("y"))).toEqual({ type: "none" });
+  });
+
+  it("has a list to pick from, without what cannot be kept", () => {
+    const { panel, screen } = asked(
+      ran(effect(1, "a", { conflict: "was changed meanwhile" }), effect(2, "b"), effect(3, "c")),
+    );
+    panel.take(typed("p"));
+    expect(screen()).toEqual(
+      [
+        "Keep which? 2 of 3",
+        "›  !  + a: new",
+        "  [x] + b: new",
+        "  [x] + c: new",
+        "↑↓ and Space · Enter keeps these and discards the rest · Esc",
+      ].map((line) => expect.stringContaining(line.slice(0, COLUMNS - 4))),
+    );
+    expect(panel.take(typed(" "))).toEqual({ type: "none" });
+    panel.take(key("down"));
+    panel.take(typed(" "));
+    expect(panel.take(key("enter"))).toEqual({
+      type: "done",
+      value: { allow: true, fingerprint: "print", keep: [3] },
+    });
+  });
+
+  it("obeys nothing that a file says", () => {
+    const texts = { before: "", after: "\u001B[2J\u001B]0;owned\u0007x\n" };
+    const { screen } = asked(ran(effect(1, "a", { texts })));
+    // oxlint-disable-next-line no-control-regex -- they are what is looked for
+    expect(screen().join("")).not.toMatch(/[\u0000-\u001F\u007F]/);
+  });
 });

@@ -27,6 +27,7 @@ export { MAX_QUIET_MS, QUIET_MS } from "./quiet-time.ts";
 /** Rows of the summary, and of the reason. */
 const MAX_ABOUT_ROWS = 6;
 const MAX_REASON_ROWS = 3;
+const MAX_CONFLICT_ROWS = 3;
 /** The question and two rows of its preview take precedence over choices on rows of their own. */
 const MIN_ROWS_ABOVE = 3;
 const SIGN = "› ";
@@ -251,6 +252,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const title = row(this.#title(columns), strong);
     const problem = this.#preview.type === "diff" ? this.#preview.problem : undefined;
     const warnings = [
+      ...listConflicts(this.#request.effects),
       ...(problem === undefined ? [] : [`! ${problem}`]),
       ...(access?.unsandboxed ? ["! It runs outside of the sandbox."] : []),
       ...(access?.destructive ? ["! It cannot be undone."] : []),
@@ -382,6 +384,17 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
       cursor: Math.min(columns - 1, SIGN.length + shown.cursor),
     };
   }
+}
+
+/** What cannot be kept is in sight however long the command is. */
+function listConflicts(report: EffectsReport | undefined): string[] {
+  const conflicts = (report?.effects ?? []).filter(({ conflict }) => conflict !== undefined);
+  const shown = conflicts.slice(0, MAX_CONFLICT_ROWS);
+  const more = conflicts.length - shown.length;
+  return [
+    ...shown.map(({ path, conflict }) => `! Conflict: ${path} ${conflict}.`),
+    ...(more > 0 ? [`! ${more} more conflicts`] : []),
+  ];
 }
 
 /** Of a command that ran already. */
