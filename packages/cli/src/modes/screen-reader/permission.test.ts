@@ -178,5 +178,6 @@ describe("asking whether to keep what a command did", () => {
     const { driver } = await ask(ran);
     driver.type("pick 1 2");
     await driver.until("That is no answer.");
+    expect(driver.seen).toContain("pick and numbers");
   });
 });
