@@ -2,9 +2,20 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { TerminalRun } from "../../../testing/terminal-program.ts";
-import { ask, decide, terminalWorld } from "../../../testing/terminal-world.ts";
+import type { Script } from "../../../testing/scripted-service.ts";
+import {
+  ask,
+  decide,
+  type Opened,
+  type OpenOptions,
+  terminalWorld,
+} from "../../../testing/terminal-world.ts";
 
 const { open } = terminalWorld();
+
+function openAsking(script: Script, options: OpenOptions = {}): Promise<Opened> {
+  return open(script, { ...options, args: ["--mode", "ask"] });
+}
 
 /** Ctrl+U: an answer is typed until it counts, and the last may come too late for the question. */
 const CLEAR = "\u0015";
@@ -33,7 +44,7 @@ function hasMade(layers: string, name: string): boolean {
 
 describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
   it("has run in a layer: the question shows what it did, and an answer keeps it", async () => {
-    const { run, service } = await open(
+    const { run, service } = await openAsking(
       [shell("echo black >> tea.txt; echo new > cup; rm old"), { say: "Done." }],
       { files: { "tea.txt": "green\n", old: "old\n" }, rows: 30 },
     );
@@ -59,7 +70,7 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
   });
 
   it("is undone by /kept, with what it deleted", async () => {
-    const { run } = await open([shell("rm -r old; echo black > tea.txt"), { say: "Done." }], {
+    const { run } = await openAsking([shell("rm -r old; echo black > tea.txt"), { say: "Done." }], {
       files: { "tea.txt": "green\n", old: "old\n" },
       rows: 30,
     });
@@ -78,7 +89,7 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
   });
 
   it("is taken back by /rewind as other calls are", async () => {
-    const { run } = await open([shell("echo black > tea.txt"), { say: "Done." }], {
+    const { run } = await openAsking([shell("echo black > tea.txt"), { say: "Done." }], {
       files: { "tea.txt": "green\n" },
       rows: 30,
     });
@@ -95,8 +106,21 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
     expect(readFileSync(join(run.home, "shop", "tea.txt"), "utf8")).toBe("green\n");
   });
 
+  it("is asked about in mode auto with all that it destroyed", async () => {
+    const { run } = await open([shell("rm -rf *"), { say: "I leave it." }], {
+      args: ["--mode", "auto"],
+      files: { "tea.txt": "green\n", "cup.txt": "blue\n" },
+      rows: 30,
+    });
+    ask(run, "Empty it.");
+    await run.until("Keep what it did?");
+    expect(readScreen(run)).toContain("2 deleted");
+    await decide(run, "n", "I leave it.");
+    expect(readdirSync(join(run.home, "shop")).toSorted()).toEqual(["cup.txt", "tea.txt"]);
+  });
+
   it("leaves nothing when it is discarded", async () => {
-    const { run } = await open([shell("rm tea.txt; echo x > x"), { say: "I leave it." }], {
+    const { run } = await openAsking([shell("rm tea.txt; echo x > x"), { say: "I leave it." }], {
       files: { "tea.txt": "green\n" },
     });
     ask(run, "Change it.");
@@ -106,7 +130,7 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
   });
 
   it("is kept in part: each effect has a box", async () => {
-    const { run } = await open([shell("echo 1 > one; echo 2 > two"), { say: "Done." }]);
+    const { run } = await openAsking([shell("echo 1 > one; echo 2 > two"), { say: "Done." }]);
     ask(run, "Make two.");
     await run.until("Keep what it did?");
     await decide(run, "p", "Keep which? 2 of 2");
@@ -120,7 +144,7 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
   it("shows a conflict with the user's edit first, and keeps the rest alone", async () => {
     // It ends when the user has changed the same file.
     const wait = ": > begun; until grep -q oolong tea.txt; do sleep 0.05; done";
-    const { run } = await open([shell(`${wait}; echo black > tea.txt`), { say: "Done." }], {
+    const { run } = await openAsking([shell(`${wait}; echo black > tea.txt`), { say: "Done." }], {
       files: { "tea.txt": "green\n" },
       rows: 30,
     });
@@ -139,16 +163,19 @@ describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
   });
 
   it("asks nothing where it changed nothing", async () => {
-    const { run } = await open([shell("wc -l tea.txt | tee /dev/null; true"), { say: "Done." }], {
-      files: { "tea.txt": "green\n" },
-    });
+    const { run } = await openAsking(
+      [shell("wc -l tea.txt | tee /dev/null; true"), { say: "Done." }],
+      {
+        files: { "tea.txt": "green\n" },
+      },
+    );
     ask(run, "Count.");
     await run.until("Done.");
     expect(readScreen(run)).not.toContain("Keep what it did?");
   });
 
   it("is asked about before it runs, and says why, where its effects are not files alone", async () => {
-    const { run } = await open([shell("curl example.com"), { say: "I leave it." }]);
+    const { run } = await openAsking([shell("curl example.com"), { say: "I leave it." }]);
     ask(run, "Fetch it.");
     await run.until("Allow shell?");
     expect(readScreen(run)).toContain("needs the network.");
