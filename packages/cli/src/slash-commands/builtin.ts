@@ -1,7 +1,6 @@
 import { textOf } from "@gyre/ai";
 import { isThinkingLevel, THINKING, THINKING_NAMES } from "@gyre/coding/internal/text/choices";
-import { shownLine } from "@gyre/coding/internal/text/shown-text";
-import { oneLine } from "@gyre/coding/internal/text/shown-text";
+import { oneLine, shownLine } from "@gyre/coding/internal/text/shown-text";
 import { formatCount } from "../text/usage-text.ts";
 import type { LineControls, SlashCommand, SlashContext } from "./command-context.ts";
 import { exportCommand } from "./export.ts";
