@@ -20,7 +20,7 @@ export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] 
       { keys: "Ctrl+R", about: "search earlier prompts" },
       { keys: "Tab", about: "complete a file or a command" },
       { keys: "Ctrl+G", about: "write in your own editor" },
-      { keys: "Ctrl+Z, Alt+Z", about: "undo, redo" },
+      { keys: "Ctrl+_, Alt+Z", about: "undo, redo" },
       { keys: "Ctrl+U, Ctrl+K, Ctrl+W", about: "cut to the left, to the right, a word" },
       { keys: "Ctrl+Y", about: "put back what was cut" },
     ],
@@ -48,6 +48,7 @@ export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] 
         about: "clear the prompt, which Up brings back; else interrupt; else twice: leave",
       },
       { keys: "Ctrl+D", about: "leave, where the prompt is empty" },
+      { keys: "Ctrl+Z", about: "stop it, and go to the shell; fg comes back" },
     ],
   },
   {

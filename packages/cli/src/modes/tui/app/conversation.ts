@@ -175,6 +175,8 @@ export class TerminalConversation implements ConversationView {
         return this.#options.quit();
       case "alt+up":
         return void this.controller.takeBack();
+      case "ctrl+z":
+        return void this.#suspend();
       case "ctrl+g":
         return void this.#editOutside();
       case "ctrl+b":
@@ -388,6 +390,13 @@ export class TerminalConversation implements ConversationView {
       () => this.#options.window.draw(),
       (error: unknown) => this.#showError(error),
     );
+  }
+
+  async #suspend(): Promise<void> {
+    const { hasShell, suspend } = await import("../terminal/job-control.ts");
+    if (hasShell()) return suspend();
+    this.#hint = "There is no shell to go to. Ctrl+_ undoes.";
+    this.#options.window.draw();
   }
 
   async #editOutside(): Promise<void> {

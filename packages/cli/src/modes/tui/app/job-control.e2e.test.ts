@@ -103,6 +103,24 @@ describe.runIf(hasPs)("a program that was stopped, and is continued with fg,", (
     },
   );
 
+  it("Ctrl+Z: stops it, and the screen is drawn again", async () => {
+    const { pid, service, shell } = await startJob([{ say: "Hello there." }]);
+    shell.type("Hi");
+    await shell.until("› Hi");
+    shell.press("ctrl+z");
+    await expect.poll(() => ps("state", "-p", String(pid)), { timeout: DEADLINE_MS }).toBe("T");
+    await shell.until("Stopped");
+    shell.type("clear\r");
+    await shell.until((rows) => rows.filter((row) => row !== "").join() === "shell>");
+    shell.type("fg\r");
+    await shell.until((rows) => rows.includes("› Hi"));
+    shell.type("!");
+    await shell.until("› Hi!");
+    shell.press("enter");
+    await shell.until("Hello there.");
+    expect(service.requests).toHaveLength(1);
+  });
+
   it("SIGTSTP: gives the keys of the terminal back to the shell meanwhile", async () => {
     const job = await startJob([]);
     await job.stop("SIGTSTP");
@@ -114,4 +132,13 @@ describe.runIf(hasPs)("a program that was stopped, and is continued with fg,", (
       .poll(() => job.shell.bytes.toString("latin1").lastIndexOf("\x1b[>1u"))
       .toBeGreaterThan(text.length);
   });
+});
+
+it("Ctrl+Z stops nothing where no shell could continue it", async () => {
+  const { run } = await world.open([{ say: "Hello there." }]);
+  run.press("ctrl+z");
+  await run.until("There is no shell to go to.");
+  ask(run, "Hi.");
+  await run.until("Hello there.");
+  expect(run.screen().join("\n")).not.toContain("There is no shell");
 });

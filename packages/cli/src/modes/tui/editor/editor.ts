@@ -210,7 +210,6 @@ export class Editor {
         return REDRAW;
       case "ctrl+y":
         return this.#applyEdit(() => buffer.yank());
-      case "ctrl+z":
       case "ctrl+_":
       case "ctrl+/":
       case "ctrl+shift+-":
