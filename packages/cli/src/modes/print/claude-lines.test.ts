@@ -39,10 +39,13 @@ async function lines(script: Script, args: readonly string[] = []): Promise<Line
 }
 
 it("has an init, each message with its calls and results, and a result", async () => {
-  const [init, call, result, answer, end, ...more] = await lines([
-    { say: [{ text: "I look." }, { call: "read", arguments: { path: "tea.txt" } }] },
-    { say: "Black." },
-  ]);
+  const [init, call, result, answer, end, ...more] = await lines(
+    [
+      { say: [{ text: "I look." }, { call: "read", arguments: { path: "tea.txt" } }] },
+      { say: "Black." },
+    ],
+    ["--mode", "ask"],
+  );
   expect(more).toEqual([]);
   expect(init).toMatchObject({
     type: "system",
