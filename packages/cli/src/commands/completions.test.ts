@@ -34,7 +34,7 @@ describe("the end of a command line", () => {
     ["", names],
     ["mo", ["models"]],
     ["log", ["login", "logout"]],
-    ["--output ", ["text", "json", "stream-json"]],
+    ["--output ", ["text", "json", "stream-json", "claude"]],
     ["--output=st", ["--output=stream-json"]],
     ["-p --thinking=", LEVELS.map((level) => `--thinking=${level}`)],
     ["-p 'do it' --mo", ["--model", "--mode"]],
@@ -175,7 +175,7 @@ _gyre`,
   it.each([
     ["gyre mod", ["models"]],
     ["gyre log", ["login", "logout"]],
-    ["gyre --output ", ["json", "stream-json", "text"]],
+    ["gyre --output ", ["claude", "json", "stream-json", "text"]],
     ["gyre --tools read,e", ["read,edit"]],
     ["gyre mcp tr", ["trust"]],
   ])("offers for %j", (line, expected) => {

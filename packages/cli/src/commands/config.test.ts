@@ -30,7 +30,7 @@ describe("gyre config", () => {
     expect([code, err]).toEqual([EXIT.done, ""]);
     expect(out).toMatch(/^model +"a" {2}\(user file\)$/m);
     expect(out).toMatch(/^maxTurns +7 {2}\(environment\)$/m);
-    expect(out).toMatch(/^thinking +"off" {2}\(default\)$/m);
+    expect(out).toMatch(/^thinking +as the model's service recommends {2}\(default\)$/m);
     expect(out).toMatch(/^mode +auto where a sandbox holds, else ask {2}\(default\)$/m);
     expect(out).toMatch(/^timeout +no limit {2}\(default\)$/m);
     expect(out).toMatch(/^tools +\["read", "edit", .*\] {2}\(default\)$/m);

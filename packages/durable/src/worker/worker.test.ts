@@ -35,12 +35,12 @@ describe("a run", () => {
     }
     expect(seen).toEqual([
       "1 message_end",
-      "4 message_end",
-      "5 tool_execution_start",
-      "6 tool_execution_end",
-      "7 message_end",
+      "5 message_end",
+      "6 tool_execution_start",
+      "7 tool_execution_end",
       "8 message_end",
-      "9 agent_end",
+      "9 message_end",
+      "10 agent_end",
     ]);
     const result = await run.result();
     expect(result.text).toBe("Done.");
