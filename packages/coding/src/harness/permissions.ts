@@ -100,7 +100,10 @@ export function permissionsFor(
       const isAnswer = call.tool.name === ANSWER_TOOL && !toolset.registry.has(ANSWER_TOOL);
       if (isAnswer || !guard.tool) return next();
       // What only reads is allowed in every mode, and does not wait for a sandbox to be tried out.
-      if (!READS.has(call.tool.presentation?.kind)) await settleMode(mode, findConfinement);
+      // That there is none is reported where a command is about to run.
+      if (!READS.has(call.tool.presentation?.kind)) {
+        await settleMode(mode, async () => getConfinement(await toolset.env.sandbox()));
+      }
       return guard.tool(call, next);
     },
   };
