@@ -420,7 +420,7 @@ describe("both stores", { tags: "postgres" }, () => {
           const schema = `g${++files}`;
           await server.run(`create schema ${schema}`);
           const stores = await Promise.all([
-            openStore(`file:${join(folder, `${files}.db`)}`, { synchronous: "normal" }),
+            openStore(`file:${join(folder, `${seed}-${files}.db`)}`, { synchronous: "normal" }),
             openStore(server.url(), { schema, pool: 2 }),
           ]);
           try {

@@ -137,7 +137,7 @@ export function findDead(
     seen.set(id, sign);
     const state = checkProcess(process, own);
     // The times of another machine, or of one that was started again, mean nothing here.
-    const sinceMs = Math.max(now - lease, now - sign.at - leaseMs);
+    const sinceMs = Math.max(now - lease, now - sign.at - Math.max(0, leaseMs));
     // A process that runs may be busy with something that gives no other work a turn.
     const overMs = sinceMs - (state === "running" ? graceMs : 0);
     if (state === "gone") return [{ worker: id, why: "gone" }];

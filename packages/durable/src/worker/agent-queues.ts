@@ -12,6 +12,11 @@ export class AgentQueues {
   readonly #ids = new WeakMap<AgentMessage, string>();
   /** The same by what the agent calls them. */
   readonly #names = new Map<string, string>();
+  /** What the agent reported last, and what the log has of it. */
+  readonly #last: Record<QueueName, Record<"messages" | "renamed", readonly QueuedMessage[]>> = {
+    steering: { messages: [], renamed: [] },
+    followUp: { messages: [], renamed: [] },
+  };
 
   constructor(getAgent: () => Agent, journal: Journal) {
     this.#getAgent = getAgent;
@@ -20,8 +25,17 @@ export class AgentQueues {
 
   /** For the option of the agent. */
   readonly onChange = ({ queue, messages, removed }: QueueChange): void => {
-    const renamed = messages.map((item) => this.#rename(item));
-    messages.forEach(({ id }, nth) => this.#names.set(id, renamed[nth]?.id ?? id));
+    // What is added to a long queue is all that is looked at.
+    const last = this.#last[queue];
+    let same = 0;
+    while (same < messages.length && messages[same] === last.messages[same]) same++;
+    const renamed = last.renamed.slice(0, same);
+    for (const item of messages.slice(same)) {
+      const own = this.#rename(item);
+      renamed.push(own);
+      this.#names.set(item.id, own.id);
+    }
+    this.#last[queue] = { messages, renamed };
     this.#journal.onQueueChange({
       queue,
       messages: renamed,
