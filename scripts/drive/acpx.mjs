@@ -52,7 +52,8 @@ class Client {
    */
   run(...args) {
     const { node, client } = this.installed;
-    const agent = `${JSON.stringify(node)} ${JSON.stringify(program)} acp`;
+    // In the mode that asks, whether there is a sandbox or not.
+    const agent = `${JSON.stringify(node)} ${JSON.stringify(program)} acp --mode ask`;
     const all = [client, "--agent", agent, "--cwd", this.work, ...args];
     return runForeign(node, all, { cwd: this.work, env: this.environment });
   }
