@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -56,7 +56,12 @@ describe.skipIf(!hasEngines)("the programs of which-engine.md", { tags: ["postgr
     const postgres = await startPostgres();
     try {
       const env = { GYRE_DATABASE: postgres.url() };
-      const all = [1, 2, 3].map(() => run(process.execPath, programs[0], env));
+      // A worker may get the runs of all three.
+      const [program = ""] = programs;
+      const many = program.replace(/\.js$/, "-many.js");
+      const code = await readFile(program, "utf8");
+      await writeFile(many, code.replace('["Green tea."]', 'Array(9).fill("Green tea.")'));
+      const all = [1, 2, 3].map(() => run(process.execPath, many, env));
       expect(await Promise.all(all)).toEqual(all.map(() => "Green tea."));
     } finally {
       await postgres.remove();
