@@ -51,7 +51,7 @@ describeStores("a run that many things are sent to", (store) => {
     "D16 has each of them once, in order, in time that grows with their number",
     { tags: "long", timeout: 900_000 },
     async () => {
-      const count = countCases(500, 4_000, "GYRE_ITEMS");
+      const count = countCases(500, 10_000);
       const measure = async (items: number): Promise<number> => {
         const runs = await openRuns(await store.create(), { synchronous: "normal" });
         const run = await runs.start("Go.", { agent: "office" });
