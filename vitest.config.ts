@@ -25,6 +25,7 @@ export default defineConfig({
     include: [
       "packages/*/src/**/*.test.ts",
       "scripts/**/*.test.ts",
+      "action/*.test.ts",
       "docs/**/*.test.ts",
       "editors/*/src/**/*.test.ts",
       "tests/*/src/**/*.test.ts",

@@ -187,12 +187,14 @@ describe("the commands in the pages", () => {
     PAGE_MS,
   );
 
-  it("are run, or say why not", () => {
+  it("are run and say what they print, or say why not", () => {
     const reason = /^(run|run if \S+|no-run .+)$/;
     const fences = PAGES.flatMap((name) => readFences(all.get(name) ?? ""));
     const commands = fences.filter(({ language }) => language === "sh");
     expect(commands.length).toBeGreaterThan(20);
     expect(commands.filter(({ note }) => !reason.test(note))).toEqual([]);
+    const blocks = PAGES.flatMap((name) => readBlocks(all.get(name) ?? "", name));
+    expect(blocks.filter(({ output }) => output === "").map(({ where }) => where)).toEqual([]);
   });
 
   it("would be found if they were wrong", async () => {
@@ -272,8 +274,9 @@ describe("docs/cli.md", () => {
       writeFileSync(schema, `{ "type": "string" }`);
       const look = { say: [{ call: "find", arguments: { pattern: "*" } }] };
       const typed = { say: [{ call: "final_answer", arguments: { answer: "green" } }] };
+      const source = { type: "web_search_result_location", url: "https://t.example/", title: "T" };
       const results = [
-        await place.result([], [{ say: "Green." }]),
+        await place.result([], [{ say: [{ text: "Green.", citations: [source] }] }]),
         await place.result(["--schema", schema], [typed]),
         await place.result(["--max-turns", "1"], [look]),
         await place.result(["--no-session"], [{ status: 401 }]),
@@ -282,7 +285,7 @@ describe("docs/cli.md", () => {
       const seen = new Set(results.flatMap((result) => Object.keys(result)));
       expect(listed.filter(({ name }) => !seen.has(name))).toEqual([]);
       expect(results).toMatchObject([
-        { exitCode: 0 },
+        { exitCode: 0, sources: [{ url: "https://t.example/", title: "T" }] },
         { output: "green" },
         { limit: "maxTurns" },
         { exitCode: 41 },

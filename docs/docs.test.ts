@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { toAnchor } from "../scripts/docs/site/browser/anchors.mjs";
 import { run } from "../scripts/shared/command.mjs";
+import { listExampleManifests } from "../scripts/shared/workspace.mjs";
 import {
   compile,
   type Compiled,
@@ -60,6 +62,13 @@ describe("the programs in the pages", () => {
     expect(await runSnippets(snippets, "pages", count)).toEqual([]);
   });
 
+  it("say what they print", () => {
+    const silent = [...all]
+      .flatMap(([name, page]) => readSnippets(page, name))
+      .filter(({ notRun, output }) => notRun === undefined && output.trim() === "");
+    expect(silent.map(({ place }) => place)).toEqual([]);
+  });
+
   it("give a reason where they are not run", () => {
     const silent = [...all]
       .flatMap(([name, page]) => readSnippets(page, name))
@@ -112,6 +121,24 @@ describe("the examples", () => {
       if (code !== 0 || output !== expected) wrong.push(`${name} ended with ${code}:\n${output}`);
     });
     expect(wrong).toEqual([]);
+  });
+
+  it("that are projects of their own are started with three commands", async () => {
+    const manifests = listExampleManifests(root);
+    expect(manifests).not.toEqual([]);
+    for (const manifest of manifests) {
+      const [, name] = manifest.split("/");
+      const { scripts } = JSON.parse(await readFile(join(root, manifest), "utf8"));
+      const start = "build" in scripts ? "npm run build && npm start" : "npm start";
+      const readme = all.get(`examples/${name}/README.md`) ?? "";
+      const commands = readFences(readme).find(({ language }) => language === "sh")?.body;
+      expect(commands).toBe(`cd examples/${name}\nnpm install\n${start}\n`);
+    }
+  });
+
+  it("the plain page has at most 100 lines", async () => {
+    const page = await readFile(join(root, "examples/plain-page/page.html"), "utf8");
+    expect(page.trimEnd().split("\n").length).toBeLessThanOrEqual(100);
   });
 
   it("are named where they are not found", async () => {
@@ -194,18 +221,9 @@ function findLinks(page: string): string[] {
 
 function leadsSomewhere(from: string, link: string): boolean {
   const [path = "", anchor] = link.split("#");
-  const target = path === "" ? from : join(dirname(from), path);
+  const target = path === "" ? from : join(dirname(from), decodeURIComponent(path));
   if (!existsSync(join(root, target))) return false;
   if (anchor === undefined) return true;
   const headings = (all.get(target) ?? "").matchAll(/^#+ (.*)$/gm);
   return [...headings].some((match) => toAnchor(match[1] ?? "") === anchor);
-}
-
-/** As the usual hosts of repositories make it. */
-function toAnchor(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-    .trim()
-    .replaceAll(" ", "-");
 }

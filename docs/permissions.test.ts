@@ -42,8 +42,16 @@ const CALLS: Readonly<Record<string, readonly (Access | undefined)[]>> = {
   "read, keep its own notes, ask another model": (["read", "none", "agent"] as const).map((kind) =>
     plain({ kind, targets: ["a.txt"] }),
   ),
+  "read outside of the workspace: `/etc/hosts`": [
+    plain({ kind: "read", targets: ["/etc/hosts"], outside: ["/etc/hosts"] }),
+  ],
   "write inside of the workspace": [plain({ kind: "write", targets: ["a.txt"] })],
   "fetch a page": [plain({ kind: "network", targets: ["https://example.org/"] })],
+  "the same, at a path that [a text of others](#prompt-injection-names-from-texts-of-others) brought":
+    [plain({ kind: "write", targets: ["a.txt"] })],
+  "the same, at an address that a text of others brought, with a rule `fetch`": [
+    plain({ kind: "network", targets: ["https://example.org/"] }),
+  ],
   "send something by a tool": [plain({ kind: "network", targets: ["https://example.org/"] })],
   "destroy something by a tool: a deletion": [
     plain({ kind: "write", targets: ["a.txt"], destructive: true }),
@@ -73,7 +81,7 @@ async function decide(
   access: Access | undefined,
   mode: PermissionMode,
   sandboxed: boolean | "waived",
-  { isFetch, headless }: { isFetch: boolean; headless: boolean },
+  { isFetch, headless, isBrought }: { isFetch: boolean; headless: boolean; isBrought: boolean },
 ): Promise<string> {
   const workspace = await openWorkspace(folder);
   let outcome = "deny";
@@ -97,6 +105,10 @@ async function decide(
     mode,
     sandboxed,
     workspace,
+    ...(isBrought && {
+      doubt: () => Promise.resolve("It comes from a page."),
+      rules: { allow: ["shell", "fetch"] },
+    }),
     ...(headless
       ? { headless }
       : {
@@ -120,25 +132,28 @@ async function decide(
 
 describe("the table of modes", () => {
   it("is on the page", () => {
-    expect(rows.length).toBe(17);
+    expect(rows.length).toBe(20);
     expect(rows.every(({ what }) => listCalls(what).length > 0)).toBe(true);
   });
 
   it.each(rows)("$what ($where)", async ({ what, where, effects }) => {
     const places = where === "any" ? Object.values(PLACES) : [PLACES[where as keyof typeof PLACES]];
-    const isFetch = what === "fetch a page";
+    const isBrought = what.includes("brought");
+    const isFetch = what === "fetch a page" || what.includes("at an address");
     for (const access of listCalls(what)) {
       for (const [index, mode] of MODES.entries()) {
         for (const sandboxed of places) {
           const about = `${access?.targets.join(" ")} in ${mode}, sandbox ${sandboxed}`;
           const effect = effects[index] ?? "";
-          expect(await decide(access, mode, sandboxed, { isFetch, headless: false }), about).toBe(
-            effect,
-          );
+          expect(
+            await decide(access, mode, sandboxed, { isFetch, isBrought, headless: false }),
+            about,
+          ).toBe(effect);
           const inPrint = effect === "ask" ? "deny" : effect;
-          expect(await decide(access, mode, sandboxed, { isFetch, headless: true }), about).toBe(
-            inPrint,
-          );
+          expect(
+            await decide(access, mode, sandboxed, { isFetch, isBrought, headless: true }),
+            about,
+          ).toBe(inPrint);
         }
       }
     }

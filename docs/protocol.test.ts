@@ -75,6 +75,14 @@ const HOSTS: Readonly<Record<string, Omit<ScriptedHostOptions, "script">>> = {
       };
     },
   },
+  host: {
+    session: {
+      async request(name) {
+        if (name === "find_files") return { payload: { paths: ["tea.txt"] } };
+        throw new ProtocolError("not_implemented", `There is no "${name}" here.`);
+      },
+    },
+  },
   pending: { tools: [createTestTool("asks")] },
   edited: {
     tools: [
@@ -378,6 +386,7 @@ describe("the examples of docs/protocol.md are what a server says", () => {
     "abort",
     "session",
     "pages",
+    "amend",
     "client-tools",
     "refused",
     "numbers",
@@ -407,7 +416,7 @@ describe("the examples of docs/protocol.md are what a server says", () => {
   });
 
   it("and all of them are played", () => {
-    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(25);
+    expect([...examples("jsonl"), ...examples("http")]).toHaveLength(29);
   });
 });
 
@@ -462,6 +471,22 @@ const OPTIONS: Record<keyof WireStreamOptions, true> = {
   maxRetryDelayMs: true,
   timeoutMs: true,
   metadata: true,
+  topP: true,
+  topK: true,
+  minP: true,
+  seed: true,
+  stopSequences: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  parallelToolCalls: true,
+  strictTools: true,
+  verbosity: true,
+  userId: true,
+  logprobs: true,
+  cacheBreakpoints: true,
+  outputFormat: true,
+  serviceTools: true,
+  providerOptions: true,
 };
 
 function noClient(): Connection {

@@ -20,6 +20,7 @@ export interface Snippet {
   /** Page and line, for people. */
   readonly place: string;
   readonly code: string;
+  readonly language: "ts" | "tsx";
   /** The `text` block after it; empty where there is none. */
   readonly output: string;
   /** Why it is type-checked and not run. */
@@ -52,12 +53,13 @@ export function readSnippets(page: string, name: string): Snippet[] {
   const fences = readFences(page);
   return fences.flatMap((fence, index) => {
     const { language, note, body, line } = fence;
-    if (language !== "ts") return [];
+    if (language !== "ts" && language !== "tsx") return [];
     const next = fences[index + 1];
     const notRun = /^no-run\s*(.*)$/.exec(note)?.[1];
     return {
       place: `${name}:${line}`,
       code: body,
+      language,
       output: next?.language === "text" ? next.body : "",
       answers: readAnswers(page, fence),
       ...(notRun !== undefined && { notRun }),
@@ -109,7 +111,7 @@ export async function compile(snippets: readonly Snippet[], folder: string): Pro
   const groups = new Map<string, Snippet[]>();
   for (const [index, snippet] of snippets.entries()) {
     const isAlone = /declare module|"@gyre\/coding"/.test(snippet.code);
-    const group = isAlone ? `declares-${index}` : "all";
+    const group = isAlone ? `declares-${index}` : `all-${snippet.language}`;
     groups.set(group, [...(groups.get(group) ?? []), snippet]);
   }
   const programs = new Map<Snippet, string>();
@@ -126,6 +128,7 @@ async function compileGroup(
   programs: Map<Snippet, string>,
 ): Promise<string[]> {
   await mkdir(folder, { recursive: true });
+  const isPage = group.some(({ language }) => language === "tsx");
   const config = {
     extends: join(relative(folder, root), "tsconfig.base.json"),
     compilerOptions: {
@@ -136,14 +139,16 @@ async function compileGroup(
       isolatedDeclarations: false,
       sourceMap: false,
       types: ["node"],
+      // Pages of React are for browsers.
+      ...(isPage && { jsx: "react-jsx", lib: ["es2023", "dom", "dom.iterable"] }),
       rootDir: ".",
       outDir: "out",
     },
-    include: ["*.ts"],
+    include: ["*.ts", "*.tsx"],
   };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
   for (const [index, snippet] of group.entries()) {
-    await writeFile(join(folder, `snippet-${index}.ts`), snippet.code);
+    await writeFile(join(folder, `snippet-${index}.${snippet.language}`), snippet.code);
     programs.set(snippet, join(folder, "out", `snippet-${index}.js`));
   }
   const compiler = join(root, "node_modules/typescript/bin/tsc");
@@ -154,7 +159,7 @@ async function compileGroup(
     .trim()
     .split("\n")
     .map((line) => {
-      const [, index, at, words] = /snippet-(\d+)\.ts\((\d+),\d+\): (.*)/.exec(line) ?? [];
+      const [, index, at, words] = /snippet-(\d+)\.tsx?\((\d+),\d+\): (.*)/.exec(line) ?? [];
       const place = index === undefined ? undefined : group[Number(index)]?.place;
       return place === undefined ? line : `${place}, line ${at} of the block: ${words}`;
     });

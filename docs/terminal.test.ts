@@ -7,9 +7,23 @@ import { buildEnvironment } from "../packages/cli/src/testing/program.ts";
 import { editorWith } from "../packages/cli/src/testing/editor-driver.ts";
 import { scriptedService } from "../packages/cli/src/testing/scripted-service.ts";
 import { openCommand, type TerminalRun } from "../packages/cli/src/testing/terminal-program.ts";
+import { formatKeyLabel, KeyBindings } from "../packages/cli/src/core/key-bindings.ts";
+import {
+  DEFAULT_KEYS,
+  type KeySettings,
+} from "../packages/coding/src/settings/terminal/key-actions.ts";
+import {
+  STATUS_FIELDS,
+  type StatusLineSetting,
+  statusLineProblems,
+} from "../packages/coding/src/settings/terminal/status-line.ts";
+import { describeFacts } from "../packages/cli/src/modes/tui/status-line/status-line.ts";
+import { keyProblems } from "../packages/coding/src/settings/terminal/key-problems.ts";
 import { listBuiltin } from "../packages/cli/src/slash-commands/find-commands.ts";
 import { customCommands } from "../packages/cli/src/slash-commands/custom.ts";
-import { commandTable, KEY_GROUPS } from "../packages/cli/src/slash-commands/help.ts";
+import { commandTable, listKeyGroups } from "../packages/cli/src/slash-commands/help.ts";
+import { COLORS } from "../packages/cli/src/modes/tui/terminal/theme.ts";
+import { loadTheme } from "../packages/cli/src/modes/tui/themes/themes.ts";
 import { escapeMarks, partsMarkdown } from "../packages/cli/src/text/markdown-text.ts";
 import type {
   SlashCommand,
@@ -18,6 +32,7 @@ import type {
 import { mustRun, run } from "../scripts/shared/command.mjs";
 import { readFences, root } from "./snippets.ts";
 
+const KEY_GROUPS = listKeyGroups(new KeyBindings());
 let page: string;
 /** For all that is made here. */
 let folder: string;
@@ -45,6 +60,19 @@ function readCommands(commands: readonly SlashCommand[]): string[] {
     .split("\n")
     .slice(2);
 }
+
+describe("the theme of the page", () => {
+  it("can be used, and the page names all that a theme changes", () => {
+    const fence = readFences(page).find(({ note }) => note.includes("themes/sea.json"));
+    const home = join(folder, "theme");
+    mkdirSync(join(home, ".gyre/themes"), { recursive: true });
+    writeFileSync(join(home, ".gyre/themes/sea.json"), fence?.body ?? "");
+    const styles = loadTheme("sea", { env: { HOME: folder, TERM: "xterm-256color" }, cwd: home });
+    expect(styles).toMatchObject({ accent: "38;5;74", heading: "1;94", prompt: "48;5;236" });
+    const [, named = ""] = /What can be changed: ([^.]*)\./.exec(page) ?? [];
+    expect(named.match(/\w+/g)).toEqual(Object.keys(COLORS));
+  });
+});
 
 describe("the keys of the page", () => {
   it.each(KEY_GROUPS)("are those of /help: $title", ({ title, keys }) => {
@@ -99,6 +127,49 @@ function isTaken(key: string): boolean {
   press("left");
   return press(key).type !== "unhandled";
 }
+
+describe("the names of actions of the page", () => {
+  it("are all that keys can be set for, with their usual keys", () => {
+    const expected = Object.entries(DEFAULT_KEYS).map(([action, keys]) => [
+      `\`${action}\``,
+      keys.split(" ").filter(Boolean).map(formatKeyLabel).join(", "),
+    ]);
+    const rows = rowsBelow("### Other keys").map((row) => row.split(/ ?\| ?/).slice(1, 3));
+    expect(rows).toEqual(expected);
+  });
+
+  it("can be set as the example does", () => {
+    const fence = readFences(page).find(({ body }) => body.includes('"keys"'));
+    const { keys } = JSON.parse(fence?.body ?? "{}") as { keys: KeySettings };
+    expect(keyProblems(keys)).toEqual([]);
+    expect(new KeyBindings(keys).label("expand")).toBe("Ctrl+X");
+  });
+});
+
+describe("the status line of the page", () => {
+  it("names all fields of a template, and its examples can be used", () => {
+    const [, named = ""] = /The fields are ([^;]*);/.exec(page) ?? [];
+    expect(named.match(/(?<=`)\w+(?=`)/g)).toEqual([...STATUS_FIELDS]);
+    const fences = readFences(page).filter(({ body }) => body.includes('"statusLine"'));
+    const lines = fences.map(({ body }) => JSON.parse(body) as { statusLine: StatusLineSetting });
+    expect(lines.map(({ statusLine }) => statusLineProblems(statusLine))).toEqual([[], []]);
+  });
+
+  it("names all that a program gets", () => {
+    const usage = { input: 1, output: 1 };
+    const facts = { thinking: "off", mode: "ask", usage, model: { id: "m" } } as const;
+    const { hook_event_name: _, ...given } = describeFacts(facts);
+    const rows = rowsBelow("### Status line").map((row) => row.split(/ ?\| ?/));
+    const named = rows.flatMap(([, fields = ""]) => fields.match(/\w+/g) ?? []);
+    expect(named.toSorted()).toEqual(Object.keys(given).toSorted());
+    for (const [, field = "", about = ""] of rows) {
+      const parts = given[field.replaceAll("`", "")];
+      if (typeof parts !== "object" || parts === null) continue;
+      const listed = about.match(/(?<=`)\w+(?=`)/g) ?? [];
+      expect(listed.toSorted()).toEqual(Object.keys(parts).toSorted());
+    }
+  });
+});
 
 describe("the commands of the page", () => {
   it("are those of the program, in its words", () => {

@@ -168,7 +168,7 @@ describe("in a session", () => {
     const history = harness.fileHistory;
     const [line] = (await history?.lines()) ?? [];
     expect(line?.changes).toMatchObject([{ path: "tea.txt" }]);
-    const plan = await history?.plan({ entry: line?.entry ?? 0 });
+    const plan = await history?.plan({ before: line?.entry ?? 0 });
     if (plan) await history?.apply(plan, { withConflicts: false });
     expect(readFileSync(join(work, "tea.txt"), "utf8")).toBe("green\n");
   });

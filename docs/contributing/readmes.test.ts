@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { root } from "../snippets.ts";
 
-it.each(["ai", "agent", "tools", "coding", "cli"])(
+it.each(["ai", "agent", "tools", "mcp", "coding", "cli"])(
   "the README of %s has a row for each of its folders",
   (name) => {
     const page = readFileSync(join(root, "packages", name, "README.md"), "utf8");

@@ -1,5 +1,5 @@
 import { Agent } from "@gyre/agent";
-import { openMcp } from "@gyre/tools/mcp";
+import { openMcp } from "@gyre/mcp";
 const config = { command: process.execPath, args: [process.env["MCP_SERVER"] ?? ""], direct: true };
 const mcp = await openMcp({
   servers: [{ name: "tea", scope: "user", config }],

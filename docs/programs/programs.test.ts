@@ -12,11 +12,12 @@ import { type Answer, scriptedService } from "../../packages/cli/src/testing/scr
 import { run } from "../../scripts/shared/command.mjs";
 import { compile, root, type Snippet } from "../snippets.ts";
 
-/** One process of a program: what it is given, what the model says, what it prints. */
+/** One process of a program: what it is given, what the model says. prints.json has what it prints. */
 interface Run {
   args?: readonly string[];
   answers?: readonly Answer[];
-  prints: string;
+  /** What it writes to stderr; nothing, unless this says so. */
+  logs?: string;
   /** What its last request has, such as the result of a call. */
   sends?: string;
   /** It ends itself in the middle. */
@@ -33,13 +34,12 @@ const egg = { name: "Egg", steps: ["Boil.", "Peel."] };
 
 /** What people build first, and how many lines it takes at most, imports included. */
 const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>> = {
-  "first-agent": { lines: 4, runs: [{ answers: [{ say: "It is 42." }], prints: "It is 42.\n" }] },
+  "first-agent": { lines: 4, runs: [{ answers: [{ say: "It is 42." }] }] },
   "agent-as-tool": {
     lines: 5,
     runs: [
       {
         answers: [ask("poet", { prompt: "Tea" }), { say: "O tea!" }, { say: "Here it is: O tea!" }],
-        prints: "Here it is: O tea!\n",
         sends: "O tea!",
       },
     ],
@@ -58,7 +58,6 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
           ...["Green.", "Black.", "Both."].map((say) => ({ say })),
           { say: "All three are teas." },
         ],
-        prints: "done All three are teas. 600\n",
       },
     ],
   },
@@ -71,7 +70,6 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
           { say: "You get it back." },
           { say: "Tomorrow." },
         ],
-        prints: "You get it back. refunds\nTomorrow. refunds\n",
         sends: '"Refund it."',
       },
     ],
@@ -87,7 +85,6 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
           ask("spell", { word: "tea" }),
           { say: "It is 22." },
         ],
-        prints: "It is 22.",
         sends: String.raw`[\"t\",\"e\",\"a\"]`,
       },
     ],
@@ -101,7 +98,6 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
           ask("final_answer", { ...egg, steps: ["Boil."] }),
           ask("final_answer", egg),
         ],
-        prints: "Egg 2\n",
         sends: "expected at least 2 items",
       },
     ],
@@ -111,33 +107,30 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
     runs: [
       {
         answers: [{ say: "Green." }, wrongKey],
-        prints:
-          "Green.\nRunFailedError: Anthropic answered 401: invalid x-api-key. Check the key for Anthropic, and that it may use claude-sonnet-4-5.\n",
       },
     ],
   },
+  // The first three lines are the route.
   "use-chat": {
-    lines: 21,
+    lines: 9,
     runs: [
       {
         answers: [{ say: "Green." }, wrongKey],
-        prints:
-          "Green.\nRunFailedError: Anthropic answered 401: invalid x-api-key. Check the key for Anthropic, and that it may use claude-sonnet-4-5.\n",
+        logs: "@gyre/server: Anthropic answered 401: invalid x-api-key. Check the key for Anthropic, and that it may use claude-sonnet-4-5.\n",
       },
     ],
   },
   remote: {
     lines: 20,
-    runs: [{ answers: [{ say: "Green, and then black." }], prints: "Green, and then black.\n" }],
+    runs: [{ answers: [{ say: "Green, and then black." }] }],
   },
   approval: {
     lines: 16,
     runs: [
-      { answers: [ask("refund", { order: 7 }, "toolu_7")], prints: "toolu_7\n" },
+      { answers: [ask("refund", { order: 7 }, "toolu_7")] },
       {
         args: ["toolu_7"],
         answers: [{ say: "It is refunded." }],
-        prints: "It is refunded.\n",
         sends: "Order 7 is refunded.",
       },
     ],
@@ -145,10 +138,9 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
   "approval-in-session": {
     lines: 23,
     runs: [
-      { answers: [ask("refund", { order: 7 })], prints: "", isKilled: true },
+      { answers: [ask("refund", { order: 7 })], isKilled: true },
       {
         answers: [{ say: "It is refunded." }],
-        prints: "It is refunded.\n",
         sends: "Order 7 is refunded.",
         isKilled: true,
       },
@@ -156,25 +148,23 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
   },
   fallback: {
     lines: 9,
-    runs: [{ answers: [{ status: 529 }, { say: "Black." }], prints: "Black. Qwen/Qwen3-8B\n" }],
+    runs: [{ answers: [{ status: 529 }, { say: "Black." }] }],
   },
   options: {
     lines: 10,
-    runs: [{ answers: [{ say: "Green." }], prints: "Green.\n", sends: '"top_p":0.9' }],
+    runs: [{ answers: [{ say: "Green." }], sends: '"top_p":0.9' }],
   },
   record: {
     lines: 9,
     runs: [
-      { answers: [{ say: "Green." }], prints: "Green.\n" },
-      { prints: "Green.\n" },
+      { answers: [{ say: "Green." }] },
+      {},
       {
         args: ["Which coffee?"],
-        prints:
-          'Request 1 differs from the recording at messages[0].content: recorded "Which tea?", now "Which coffee?".\n',
       },
     ],
   },
-  clock: { lines: 15, runs: [{ prints: "It does not answer. 610000\n" }] },
+  clock: { lines: 15, runs: [{}] },
   evals: {
     lines: 9,
     runs: [
@@ -185,20 +175,18 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
           { say: "Green." },
           ask("final_answer", { score: 0.2 }),
         ],
-        prints: "1 Sencha.\n0.2 Green.\n",
       },
     ],
   },
   proxy: {
     lines: 5,
-    runs: [{ answers: [{ say: "Green." }], prints: "Green.\n", isProxied: true }],
+    runs: [{ answers: [{ say: "Green." }], isProxied: true }],
   },
   "coding-agent": {
     lines: 8,
     runs: [
       {
         answers: [ask("write", { path: "tea.txt", content: "O tea!\n" }), { say: "Written." }],
-        prints: "Written.\n",
         sends: "tea.txt",
       },
     ],
@@ -208,7 +196,6 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
     runs: [
       {
         answers: [ask("mcp__tea__echo", { text: "green" }), { say: "Green." }],
-        prints: "Green.\n",
         sends: String.raw`name=\"tea/echo\"`,
       },
     ],
@@ -219,17 +206,20 @@ const programs: Readonly<Record<string, { lines: number; runs: readonly Run[] }>
       {
         args: ["kill"],
         answers: [ask("step", { nth: 1 }), ask("step", { nth: 2 })],
-        prints: "",
         isKilled: true,
       },
       {
         answers: [{ say: "Step 2 broke off." }],
-        prints: "done Step 2 broke off.\n",
         sends: "Interrupted: the run ended before tool",
       },
     ],
   },
 };
+
+/** What each program prints, by process; the site of the guide shows it. */
+const prints: Record<string, string[]> = JSON.parse(
+  readFileSync(join(root, "docs/programs/prints.json"), "utf8"),
+);
 
 let folder: string;
 const files = new Map<string, string>();
@@ -239,7 +229,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(root, ".tmp", "programs-"));
   const snippets = Object.keys(programs).map((name): Snippet => {
     const code = readFileSync(join(root, "docs/programs", `${name}.ts`), "utf8");
-    return { place: `${name}.ts`, code, output: "", answers: [] };
+    return { place: `${name}.ts`, code, language: "ts", output: "", answers: [] };
   });
   const { problems, programs: compiled } = await compile(snippets, folder);
   if (problems.length > 0) throw new Error(problems.join("\n"));
@@ -280,12 +270,12 @@ async function runProgram(name: string, cwd: string, one: Run): Promise<string> 
         LITELLM_BASE_URL: `${service.url}/v1`,
         ...(proxy && { HTTP_PROXY: proxy.url, ANTHROPIC_BASE_URL: "http://anthropic.test" }),
         XDG_STATE_HOME: join(cwd, "state"),
-        MCP_SERVER: join(root, "packages/tools/src/testing/mcp-server.mjs"),
+        MCP_SERVER: join(root, "packages/mcp/src/testing/mcp-server.mjs"),
       },
     });
     const ended = new Promise((settle) => child.once("close", (_, signal) => settle(signal)));
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    expect(stderr).toBe("");
+    expect(stderr).toBe(one.logs ?? "");
     expect(await ended).toBe(one.isKilled === true ? "SIGKILL" : null);
     expect(service.problems).toEqual([]);
     expect(service.requests).toHaveLength(one.answers?.length ?? 0);
@@ -308,8 +298,15 @@ describe.each(Object.entries(programs))("%s", (name, { lines, runs }) => {
 
   it.runIf(ran.has(name))("runs", { tags: "long" }, async () => {
     const cwd = await mkdtemp(join(folder, "cwd-"));
-    for (const one of runs) expect(await runProgram(name, cwd, one)).toBe(one.prints);
+    for (const [at, one] of runs.entries()) {
+      expect(await runProgram(name, cwd, one)).toBe(prints[name]?.[at]);
+    }
   });
+});
+
+it("prints.json has each program, and each of its processes", () => {
+  const counts = Object.entries(programs).map(([name, { runs }]) => [name, runs.length]);
+  expect(Object.entries(prints).map(([name, runs]) => [name, runs.length])).toEqual(counts);
 });
 
 it("a program with OpenTelemetry and pino has at most 12 lines; npm run test:telemetry runs it", () => {

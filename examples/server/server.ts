@@ -62,9 +62,13 @@ const server = new WireServer([new SessionService(host)]);
 const cut: Route = {
   method: "POST",
   path: "/api/cut",
-  handle({ socket }, response) {
-    for (const each of wire.metrics.sockets) if (each !== socket) each.destroy();
-    response.writeHead(204).end();
+  handle(_request, reply) {
+    // After the answer, which has a socket too.
+    reply.onClose(() => {
+      for (const socket of wire.metrics.sockets) socket.destroy();
+    });
+    reply.begin(204);
+    reply.end();
   },
 };
 const wire = await listenHttp({

@@ -6,7 +6,7 @@ import { readModule } from "./imports.mjs";
 export const MAX_FILES_IN_FOLDER = 16;
 
 /** Below these, every folder is checked. */
-const ROOTS = ["packages", "tests", "scripts"];
+const ROOTS = ["action", "packages", "tests", "scripts"];
 const IGNORED = new Set(["node_modules", "dist", "bundle", "testing", "fixtures"]);
 
 /**

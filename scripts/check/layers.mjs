@@ -15,11 +15,13 @@ import { listPackages, packageName } from "../shared/workspace.mjs";
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const ARROWS = {
-  cli: ["coding", "server", "durable", "tools", "sessions", "protocol", "agent", "ai"],
-  coding: ["tools", "sessions", "agent", "ai"],
-  server: ["durable", "protocol", "agent", "ai"],
+  cli: ["coding", "server", "durable", "tools", "mcp", "sessions", "protocol", "agent", "ai"],
+  coding: ["tools", "mcp", "sessions", "agent", "ai"],
+  react: ["server", "protocol", "agent", "ai"],
+  server: ["durable", "sessions", "protocol", "agent", "ai"],
   durable: ["sessions", "agent", "ai"],
   tools: ["agent", "ai"],
+  mcp: ["agent", "ai"],
   sessions: ["agent", "ai"],
   protocol: ["ai"],
   agent: ["ai"],
@@ -33,11 +35,13 @@ export const ARROWS = {
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const STANDALONE_FOLDERS = {
-  "packages/coding/src/conversation": ["@gyre/agent", "@gyre/ai", "@gyre/tools", "@gyre/sessions"],
+  "packages/coding/src/conversation": [
+    ...["@gyre/agent", "@gyre/ai", "@gyre/mcp", "@gyre/tools", "@gyre/sessions"],
+  ],
 };
 
 /** Rooms that run in a browser, all but their `src/node/`. */
-const BROWSER_ROOMS = ["ai", "agent", "protocol", "server"];
+const BROWSER_ROOMS = ["ai", "agent", "protocol", "server", "react"];
 
 /** An entry point whose file stands in the folder `node` is for Node, whatever its name. */
 const NODE_FILE = /^\.\/(?:src|dist)\/node\//;

@@ -126,7 +126,10 @@ it("a package that is published as a bundle may have what it needs as devDepende
 
 it.each([
   ['import type { Io } from "../core/io.ts";', "imports nothing of the rest of its package"],
-  ['import "@gyre/server";', "imports only @gyre/agent, @gyre/ai, @gyre/tools, @gyre/sessions"],
+  [
+    'import "@gyre/server";',
+    "imports only @gyre/agent, @gyre/ai, @gyre/mcp, @gyre/tools, @gyre/sessions",
+  ],
 ])("in a folder that could be a package, %s is a problem", (source, problem) => {
   const found = problems({
     "packages/coding/package.json": { name: "@gyre/coding", exports: { ".": "x" } },

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { makeFields, readAddresses } from "../shared/addresses.mjs";
-import { listPackages, readManifest } from "../shared/workspace.mjs";
+import { listExampleManifests, listPackages, readManifest } from "../shared/workspace.mjs";
 
 /** @typedef {import("../shared/workspace.mjs").Manifest} Manifest */
 
@@ -55,6 +55,10 @@ export function checkManifests(root) {
     ...[...listPeerFolders(root), ...listEngineFolders(root)].flatMap((folder) =>
       checkPeer(root, folder, versions),
     ),
+    ...listExampleManifests(root).flatMap((file) => {
+      const manifest = readManifest(join(root, dirname(file)));
+      return [...checkManifest(file, manifest, versions), ...checkEngines(file, manifest)];
+    }),
   ];
   return { problems };
 }

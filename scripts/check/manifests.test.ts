@@ -67,6 +67,16 @@ it("the addresses of the project are those of one file, and package.json can be 
   ]);
 });
 
+it("an example asks for exact versions, of our own packages those that are here", () => {
+  const dependencies = { "@gyre/ai": "0.2.0", a: "^1.0.0" };
+  const file = "examples/page/package.json";
+  expect(problems({ [file]: { name: "page", private: true, dependencies } })).toEqual([
+    `${file}: @gyre/ai is 0.2.0, but here it is 0.1.0`,
+    `${file}: a is ^1.0.0, not an exact version`,
+    `${file}: no engines.node`,
+  ]);
+});
+
 it("our own packages are asked for in the version that they have", () => {
   const manifest = { ...ai, dependencies: { "@gyre/ai": "0.2.0" } };
   expect(problems({ "packages/ai/package.json": manifest })).toEqual([

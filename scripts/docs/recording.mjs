@@ -92,6 +92,10 @@ const STORY = [
   },
 ];
 
+/** The pictures of questions are in the mode that asks, about commands before they run. */
+const ASKING = ["--mode", "ask"];
+const ENVIRONMENT = { GYRE_EFFECTS: "false" };
+
 const later = (/** @type {number} */ ms) => new Promise((settle) => setTimeout(settle, ms));
 
 /**
@@ -131,7 +135,7 @@ function idle(run, last) {
  * What is on the screen after some work.
  *
  * @param {Program} program
- * @param {{ script: Script, columns: number, rows: number }} options
+ * @param {{ script: Script, args?: string[], columns: number, rows: number }} options
  * @param {string} about
  * @param {(run: TerminalRun) => Promise<void>} work
  */
@@ -157,7 +161,10 @@ async function inProject(program, { script, args = [], columns, rows }, work) {
   const cwd = join(home, "shop");
   await mkdir(cwd, { recursive: true });
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(cwd, name), text);
-  const run = await openInTerminal(program, args, { service, home, cwd, columns, rows });
+  const run = await openInTerminal(program, args, {
+    ...{ service, home, cwd, columns, rows },
+    env: ENVIRONMENT,
+  });
   try {
     await run.until(/^gyre \d/m);
     await work(run);
@@ -212,7 +219,7 @@ const PICTURES = {
     const [columns, rows] = [84, 28];
     /** @type {Frame[]} */
     let frames = [];
-    await inProject(program, { script: STORY, columns, rows }, async (run) => {
+    await inProject(program, { script: STORY, args: ASKING, columns, rows }, async (run) => {
       const end = film(run);
       await later(KEY_MS);
       await typeSlowly(run, QUESTION);
@@ -240,7 +247,7 @@ const PICTURES = {
     return drawn;
   },
   async "terminal-permission"(program) {
-    const options = { script: STORY, columns: 84, rows: 24 };
+    const options = { script: STORY, args: ASKING, columns: 84, rows: 24 };
     return still(program, options, "gyre asks before it edits", async (run) => {
       ask(run, QUESTION);
       await run.until("Allow edit cart.js?");

@@ -167,7 +167,7 @@ function listCases() {
  * @returns {Promise<unknown>} the parts of the message that a page shows
  */
 async function readChat(load) {
-  const { readUIMessageStream, TextStreamChatTransport } = await import(
+  const { DefaultChatTransport, readUIMessageStream } = await import(
     pathToFileURL(load.resolve("ai")).href
   );
   const built = await rolldown({
@@ -181,7 +181,7 @@ async function readChat(load) {
   try {
     await built.write({ file: place });
     const { POST } = await import(pathToFileURL(place).href);
-    const transport = new TextStreamChatTransport({
+    const transport = new DefaultChatTransport({
       api: "http://page.test/api/chat",
       fetch: (/** @type {string} */ url, /** @type {RequestInit} */ init) =>
         POST(new Request(url, init)),

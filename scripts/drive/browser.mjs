@@ -1,42 +1,23 @@
 // The library in Chromium: in a page, in a worker, where `eval` is forbidden, and over the wire
-// with a server: `npm run test:browser`.
-import { existsSync } from "node:fs";
+// with a server; and the site of the guide: `npm run test:browser`; `-- guide` says which.
 import { createServer } from "node:http";
-import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
-import { collectErrors, entriesInPage, exampleInPages } from "./browser-wire.mjs";
+import { useGuide } from "./browser/guide.mjs";
+import { entriesInPage, exampleInPages } from "./browser/wire.mjs";
 import { bundleForBrowser } from "../release/bundle.mjs";
+import { collectErrors, withChromium } from "../shared/chromium.mjs";
 import { runParts } from "../shared/parts.mjs";
 
 /**
+ * @typedef {import("playwright-core").Browser} Browser
  * @typedef {import("playwright-core").Page} Page
  * @typedef {import("../release/consumer/browser.mjs").Outcome} Outcome
  */
 
-const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'";
 const TIMEOUT_MS = 20_000;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/** @returns {string | undefined} */
-function findChromium() {
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  return PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) =>
-    existsSync(path),
-  );
-}
 
 /**
  * Serves an empty page, with and without a policy, and the bundle. A worker is bound by
@@ -125,8 +106,8 @@ async function evalIsForbidden(page) {
     : { problems: [`eval works under the policy (${message})`] };
 }
 
-/** @param {string} executablePath */
-async function main(executablePath) {
+/** @param {Browser} browser */
+async function main(browser) {
   const entry = fileURLToPath(new URL("../release/consumer/browser.mjs", import.meta.url));
   const chunks = await bundleForBrowser(entry, root);
   const files = new Map(chunks.map(({ fileName, code }) => [fileName, code]));
@@ -139,7 +120,6 @@ async function main(executablePath) {
     'export function tryEval() { try { return "got " + new Function("return 1")(); } catch (error) { return String(error); } }',
   );
   const { server, base } = await serve(files);
-  const browser = await chromium.launch({ executablePath, args: FLAGS, timeout: TIMEOUT_MS });
   /**
    * @param {"plain" | "strict"} mode
    * @param {(page: Page) => Promise<import("../shared/parts.mjs").Findings>} check
@@ -156,20 +136,26 @@ async function main(executablePath) {
     return { ...found, problems: [...found.problems, ...problems] };
   };
   try {
-    return await runParts(
-      [
-        { name: "page", check: on("plain", inPage) },
-        { name: "blob worker", check: on("plain", (page) => inWorker(page, "blob")) },
-        { name: "policy", check: on("strict", evalIsForbidden) },
-        { name: "strict page", check: on("strict", inPage) },
-        { name: "strict work", check: on("strict", (page) => inWorker(page, "file")) },
-        { name: "wire", check: on("plain", entriesInPage) },
-        { name: "example", check: () => exampleInPages(browser, root) },
-      ],
-      (line) => console.log(line),
-    );
+    const parts = [
+      { name: "page", check: on("plain", inPage) },
+      { name: "blob worker", check: on("plain", (page) => inWorker(page, "blob")) },
+      { name: "policy", check: on("strict", evalIsForbidden) },
+      { name: "strict page", check: on("strict", inPage) },
+      { name: "strict work", check: on("strict", (page) => inWorker(page, "file")) },
+      { name: "wire", check: on("plain", entriesInPage) },
+      { name: "example", check: () => exampleInPages(browser, root) },
+      { name: "guide", check: () => useGuide(browser, root) },
+    ];
+    const given = process.argv.slice(2);
+    const unknown = given.find((name) => parts.every((part) => part.name !== name));
+    if (unknown !== undefined) {
+      throw new Error(
+        `No part "${unknown}". There are: ${parts.map(({ name }) => name).join(", ")}.`,
+      );
+    }
+    const chosen = parts.filter(({ name }) => given.length === 0 || given.includes(name));
+    return await runParts(chosen, (line) => console.log(line));
   } finally {
-    await browser.close();
     server.close();
   }
 }
@@ -182,12 +168,4 @@ function tooLate() {
   });
 }
 
-const executablePath = findChromium();
-if (executablePath === undefined) {
-  console.error(
-    "There is no Chromium here: install it with `apt-get install chromium-headless-shell`.",
-  );
-  process.exitCode = 1;
-} else {
-  process.exitCode = (await main(executablePath)) ? 0 : 1;
-}
+await withChromium(main);

@@ -198,6 +198,10 @@ function freePort() {
  */
 async function inspected(place) {
   writeFileSync(join(place.work, "a.txt"), "hello from a file\n");
+  // The inspector passes on the home of the user, and no other variable that names the place.
+  const skill = join(place.work, "../.config/gyre/skills/brew-tea");
+  mkdirSync(skill, { recursive: true });
+  writeFileSync(join(skill, "SKILL.md"), "---\nname: brew-tea\ndescription: Tea\n---\nPour.\n");
   /**
    * @param {readonly string[]} options of the program
    * @param {readonly string[]} args of the inspector
@@ -223,6 +227,12 @@ async function inspected(place) {
     ["read", await inspect([], ...call("read", "path=a.txt")), ["hello from a file"]],
     ["grep", await inspect([], ...call("grep", "pattern=hello")), ["a.txt"]],
     ["outside", await inspect([], ...call("read", "path=/etc/hostname")), ['"isError": true']],
+    [
+      "resources/list",
+      await inspect([], "--method", "resources/list"),
+      ['"uri": "gyre://skills/brew-tea"'],
+    ],
+    ["prompts/list", await inspect([], "--method", "prompts/list"), ['"name": "skill:brew-tea"']],
     ["unknown", await inspect([], ...write), ["not found"]],
     ["denied", await inspect(["--tools", "write"], ...write), ["Denied"]],
   ];

@@ -128,23 +128,32 @@ def session(wire, text, cuts):
     return {"session": name, "stop": end["stop"], "seqs": seqs}
 
 
-def sessions(wire, limit):
-    """All sessions, page by page."""
-    pages, page = [], {"limit": limit}
+def sessions(wire, limit, words):
+    """The sessions with these words in their titles or first prompts, page by page."""
+    asked = {"limit": limit, "query": words} if words else {"limit": limit}
+    pages, page = [], asked
     while True:
         answer = wire.ask("session_list", page)
         pages.append([each["id"] for each in answer["sessions"]])
         if "next" not in answer:
             return pages
-        page = {"limit": limit, "cursor": answer["next"]}
+        page = dict(asked, cursor=answer["next"])
+
+
+def amend(wire, session, title):
+    """Renames a session, puts it away, and gives the id of a fork of it."""
+    wire.ask("session_rename", {"session": session, "title": title})
+    wire.ask("session_archive", {"session": session, "archived": True})
+    return wire.ask("session_fork", {"session": session})["session"]
 
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("command", choices=("models", "stream", "session", "sessions", "attach"))
+parser.add_argument("command", choices=("models", "stream", "session", "sessions", "attach", "amend"))
 parser.add_argument("words", nargs="?", default="", help="a prompt, or the id of a session")
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--cut", type=int, action="append", default=[], help="after so many events")
 parser.add_argument("--limit", type=int, default=100, help="sessions of a page")
+parser.add_argument("--title", default="Tea", help="of a session")
 parser.add_argument("--abort", type=int, default=0, help="after so many events")
 args, token = parser.parse_args(), os.environ.get("GYRE_TOKEN", "")
 try:
@@ -153,7 +162,8 @@ try:
         "models": lambda: wire.ask("models", {})["models"],
         "stream": lambda: stream(wire, words, args.cut, args.abort),
         "session": lambda: session(wire, words, args.cut),
-        "sessions": lambda: sessions(wire, args.limit),
+        "sessions": lambda: sessions(wire, args.limit, words),
+        "amend": lambda: amend(wire, words, args.title),
         "attach": lambda: wire.ask("session_attach", {}, words) and wire.event(words)["payload"],
     }
     print(json.dumps(done[args.command]()))

@@ -24,7 +24,13 @@ const EXECUTABLE = 0o755;
  * The first two bring programs along, one a system: what cannot be put into a file of ours. `pg` is
  * installed by those who use Postgres.
  */
-const NOT_BUNDLED = ["@vscode/ripgrep", "libsql", "pg"];
+const NOT_BUNDLED = [
+  "@vscode/ripgrep",
+  "libsql",
+  "pg",
+  "@aws-sdk/credential-provider-node",
+  "google-auth-library",
+];
 
 /**
  * What is compiled once is kept by Node, where Node can (22 and later), in a folder of the
@@ -47,13 +53,35 @@ if (nodeModule.enableCompileCache) {
   }
 }`;
 
+/** What the entry needs before it knows what is asked of it: `--version` loads nothing else. */
+const BASE =
+  /packages[\\/](?:cli|coding)[\\/](?:src|dist)[\\/]core[\\/](?:errors|exit-codes|options|version)\./;
+
 /**
  * What most commands share goes into one file, because each file takes time to load; what only
  * some of them need stays apart, and so do MCP, the wires and the catalog of models.
  */
-const CORE =
-  /packages[\\/](?!cli\b|coding\b)\w+[\\/](?:src|dist)[\\/](?!mcp\b|models\b|node\b|providers\b)/;
-const SHARED_BY = 4;
+const CORE = /packages[\\/](?!cli\b|mcp\b)\w+[\\/](?:src|dist)[\\/](?!models\b|node\b|providers\b)/;
+const SHARED_BY = 6;
+
+/**
+ * Letters beyond ASCII are written as escapes: a file with one of them takes V8 two bytes for each of
+ * its characters, and longer to read.
+ *
+ * @type {import("rolldown").Plugin}
+ */
+const ASCII_ONLY = {
+  name: "ascii-only",
+  renderChunk: (code) => {
+    // A backslash before it would end up before that of the escape.
+    const [found] = /.{0,40}\\[^\0-\x7f]/.exec(code) ?? [];
+    if (found) throw new Error(`write the letter as an escape: ${found}`);
+    return code.replace(
+      /[^\0-\x7f]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+  },
+};
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -74,7 +102,7 @@ export async function bundleCli({ into, sources = false }) {
     logLevel: "silent",
     external: [/^node:/, ...NOT_BUNDLED],
     resolve: { conditionNames: ["node", "import"] },
-    plugins: sources ? [fromSources()] : [],
+    plugins: [...(sources ? [fromSources()] : []), ASCII_ONLY],
   });
   try {
     rmSync(into, { recursive: true, force: true });
@@ -86,7 +114,12 @@ export async function bundleCli({ into, sources = false }) {
       minify: false,
       comments: false,
       sourcemap: false,
-      codeSplitting: { groups: [{ name: "core", test: CORE, minShareCount: SHARED_BY }] },
+      codeSplitting: {
+        groups: [
+          { name: "base", test: BASE, priority: 1 },
+          { name: "core", test: CORE, minShareCount: SHARED_BY },
+        ],
+      },
       postBanner: ({ isEntry }) => (isEntry ? KEEP_COMPILED : ""),
     });
     const chunks = output

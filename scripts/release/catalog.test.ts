@@ -96,6 +96,7 @@ it("writes what decode reads", () => {
         cacheRead: 0.125,
         cacheWrite: 2,
         tiers: [{ above: 200_000, input: 2.5, output: 15 }],
+        webSearch: 0.01,
       },
       contextWindow: 1_048_576,
       maxTokens: 65_535,

@@ -9,7 +9,7 @@ import { inTemporaryFolder } from "../shared/temporary.mjs";
 import { listPackages } from "../shared/workspace.mjs";
 
 /** Ours and all that they bring along. */
-const MAX_INSTALLED = 4;
+const MAX_INSTALLED = 3;
 
 /** Newer than those that this repository is compiled with. */
 const NEWEST_NODE_TYPES = "26.6.6";
@@ -112,7 +112,7 @@ const PRINT_CPU =
 async function measureTypes(folder) {
   const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const compilers = Object.entries(COMPILERS).map(([name, at]) => `${name}@npm:typescript@${at}`);
-  const libraries = [`zod@${devDependencies["zod"]}`];
+  const libraries = ["zod", "typebox"].map((name) => `${name}@${devDependencies[name]}`);
   const args = ["install", "--no-audit", "--no-fund", ...compilers, ...libraries];
   await mustRun("npm", args, { cwd: folder });
   writeJson(join(folder, "tsconfig.json"), {
@@ -242,7 +242,7 @@ async function runConsumer(folder, rooms, name) {
 
 /** The coding agent as a library. @param {string} folder */
 async function coding(folder) {
-  const rooms = ["ai", "agent", "tools", "sessions", "coding"];
+  const rooms = ["ai", "agent", "tools", "mcp", "sessions", "coding"];
   const { problems, figures = [] } = await runConsumer(folder, rooms, "coding.mjs");
   return { problems: [...problems, ...(await checkNodeTypes(folder))], figures };
 }
@@ -278,6 +278,23 @@ async function checkNodeTypes(folder) {
 const durable = (folder) =>
   runConsumer(folder, ["ai", "agent", "sessions", "durable"], "durable.mjs");
 
+/** The oldest React that `@gyre/react` is for. */
+const OLDEST_REACT = "18.3.1";
+
+/** The store of a page without React, and the hooks with the oldest React. @param {string} folder */
+async function react(folder) {
+  const rooms = ["ai", "agent", "sessions", "protocol", "server", "react"];
+  const without = await runConsumer(folder, rooms, "react.mjs");
+  const args = ["install", "--no-audit", "--no-fund"];
+  const versions = ["react", "react-dom"].map((name) => `${name}@${OLDEST_REACT}`);
+  await mustRun("npm", [...args, ...versions], { cwd: folder });
+  const { code, output } = await run(process.execPath, ["react.mjs", "--react"], { cwd: folder });
+  return {
+    problems: [...without.problems, ...(code === 0 ? [] : [output])],
+    figures: [...(without.figures ?? []), output.trim()],
+  };
+}
+
 /**
  * @param {string} file
  * @param {unknown} value
@@ -292,6 +309,7 @@ const ok = await inTemporaryFolder((folder) =>
       { name: "program", check: () => inTemporaryFolder(program) },
       { name: "coding", check: () => inTemporaryFolder(coding) },
       { name: "durable", check: () => inTemporaryFolder(durable) },
+      { name: "react", check: () => inTemporaryFolder(react) },
       { name: "install", check: () => install(folder) },
       { name: "run", check: () => walk(folder) },
       { name: "nodenext", check: () => compile(folder, "nodenext") },

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { mustRun } from "../shared/command.mjs";
 import { inTemporaryFolder } from "../shared/temporary.mjs";
 import { arePlaceholders, readAddresses, writeAddresses } from "../shared/addresses.mjs";
+import { listExampleManifests } from "../shared/workspace.mjs";
 import { parseReleaseArgs, releaseChangelog, setVersions } from "./versions.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -20,7 +21,12 @@ const print = (text) => console.log(text);
  * @param {string} version
  */
 async function prepare(folder, version) {
-  const files = ["package.json", "package-lock.json", ...listManifests(folder)];
+  const files = [
+    "package.json",
+    "package-lock.json",
+    ...listManifests(folder),
+    ...listExampleManifests(folder),
+  ];
   setVersions(folder, files, version);
   const changelog = join(folder, "CHANGELOG.md");
   const day = new Date().toISOString().slice(0, 10);

@@ -8,12 +8,19 @@ import { slimPackage } from "./slim.mjs";
 const FILES = {
   "package.json": JSON.stringify({
     type: "module",
-    exports: { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" }, "./x": "./x.js" },
+    exports: {
+      ".": { types: "./dist/index.d.ts", default: "./dist/index.js" },
+      "./x": "./x.js",
+      "./by/*": { types: "./dist/by/*/index.d.ts" },
+    },
   }),
   "dist/index.js": `/** Doubles. */\nexport function double(value) {\n  // Twice.\n  return 2 * value;\n}\n`,
   "dist/index.d.ts": `export * from "./deep/types.ts";\n/** Doubles. */\nexport declare function double(value: Twice): number;\n`,
   "dist/deep/types.d.ts": `export type Twice = import("../more.js").More;\n`,
   "dist/more.d.ts": "export type More = number;\n",
+  "dist/by/name/index.d.ts": `export * from "./own.ts";\n`,
+  "dist/by/name/own.d.ts": "export type Own = number;\n",
+  "dist/by/name/inner.d.ts": "export type Inner = number;\n",
   "dist/inner.d.ts": "export declare const inner: number;\n",
 };
 
@@ -36,16 +43,16 @@ describe("a package that is published", () => {
       expect(double(2)).toBe(4);
       expect(readFileSync(join(folder, "dist/index.d.ts"), "utf8")).toContain("/** Doubles. */");
       expect(readdirSync(join(folder, "dist")).sort()).toEqual([
-        ...["deep", "index.d.ts", "index.js", "more.d.ts"],
+        ...["by", "deep", "index.d.ts", "index.js", "more.d.ts"],
       ]);
       expect(existsSync(join(folder, "dist/deep/types.d.ts"))).toBe(true);
+      expect(readdirSync(join(folder, "dist/by/name")).sort()).toEqual(["index.d.ts", "own.d.ts"]);
     }));
 
-  it("is left as it is where it has source maps", () =>
+  it("has no source maps of an older build", () =>
     inTemporaryFolder(async (folder) => {
       write(folder, { ...FILES, "dist/index.js.map": "{}" });
       slimPackage(folder);
-      expect(readFileSync(join(folder, "dist/index.js"), "utf8")).toBe(FILES["dist/index.js"]);
-      expect(existsSync(join(folder, "dist/inner.d.ts"))).toBe(true);
+      expect(existsSync(join(folder, "dist/index.js.map"))).toBe(false);
     }));
 });

@@ -5,6 +5,8 @@ import { slimPackage } from "./slim.mjs";
 import { isInternal } from "../shared/workspace.mjs";
 import { formatAddress, readAddresses } from "../shared/addresses.mjs";
 
+/** Leads to the pages of a package. */
+const INDEX = "docs/README.md";
 /** Relative links and pictures of a page. */
 const LINK = /\]\(((?!#|[a-z]+:)[^)\s]+)\)/g;
 
@@ -28,7 +30,7 @@ export function stagePackage(root, { room, folder }, into) {
   const pages = new Set(
     [...text.matchAll(LINK)]
       .map(([, link = ""]) => resolveLink(home, link).path)
-      .filter((path) => /^docs\/[\w-]+\.md$/.test(path) && path !== "docs/README.md"),
+      .filter((path) => /^docs\/[\w-]+\.md$/.test(path) && path !== INDEX),
   );
   /** Programs that the README or its pages link to. */
   const programs = new Set(
@@ -52,24 +54,49 @@ export function stagePackage(root, { room, folder }, into) {
     const page = readFileSync(join(root, path), "utf8");
     writeFileSync(join(into, path), rewrite(page, "docs", "docs"));
   }
+  writeFileSync(join(into, INDEX), makeIndex(root, pages));
   if (programs.size > 0) mkdirSync(join(into, "docs/programs"));
   for (const path of programs) cpSync(join(root, path), join(into, path));
   writeFileSync(join(into, "llms.txt"), makeLlms(root, shipped));
 }
 
 /**
- * What only our own programs import is no entry point of what is published.
+ * The list of the pages with their headings, for a reader that looks for one: the program has its place in its prompt.
+ *
+ * @param {string} root
+ * @param {ReadonlySet<string>} pages
+ */
+function makeIndex(root, pages) {
+  const lines = [...pages].toSorted().map((path) => {
+    const page = readFileSync(join(root, path), "utf8").replaceAll(/^```[^]*?^```/gm, "");
+    const [title = "", ...headings] = [...page.matchAll(/^##? (.*)$/gm)].map(([, text = ""]) =>
+      text.trim(),
+    );
+    return `- [${title}](${basename(path)}): ${headings.join("; ")}\n`;
+  });
+  return `# Pages\n\n${lines.join("")}`;
+}
+
+/** The condition by which our own tests find the sources, which are not published. */
+const SOURCE = "@gyre/source";
+
+/**
+ * What only our own programs import is no entry point of what is published, nor are the sources.
  *
  * @param {string} file a package.json
  */
 function hideInternal(file) {
   const manifest = JSON.parse(readFileSync(file, "utf8"));
-  if (!Object.keys(manifest.exports ?? {}).some(isInternal)) return;
-  const points = Object.entries(manifest.exports).filter(([path]) => !isInternal(path));
-  writeFileSync(
-    file,
-    JSON.stringify({ ...manifest, exports: Object.fromEntries(points) }, null, 2),
-  );
+  if (!manifest.exports) return;
+  const points = Object.entries(manifest.exports)
+    .filter(([path]) => !isInternal(path))
+    .map(([path, target]) => {
+      if (typeof target === "string") return [path, target];
+      const { [SOURCE]: _source, ...published } = target;
+      return [path, published];
+    });
+  const exports = Object.fromEntries(points);
+  writeFileSync(file, JSON.stringify({ ...manifest, exports }, null, 2));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../docs/snippets.ts";
@@ -73,7 +73,12 @@ it.each([
   ],
   ["ai", "models providers streams testing tools local-models from-ai-sdk"],
   ["tools", "tools workspace-tools permissions mcp"],
+  ["mcp", "mcp"],
   ["sessions", "sessions human-in-the-loop"],
+  [
+    "cli",
+    "terminal cli configuration permissions effects workspace-tools sessions models local-models editors mcp plugins skills diagnostics troubleshooting",
+  ],
 ])("%s has the pages of its tasks with it, and llms.txt leads to them", (room, names) =>
   inTemporaryFolder((folder) => {
     const one = listPackages(root).find((each) => each.room === room);
@@ -91,6 +96,18 @@ it.each([
     expect([...llms.matchAll(/\]\(https:[^)]*docs\/programs\/[^)]*/g)].map(String)).toEqual([]);
   }),
 );
+
+it("the program has a page that leads to its others, with their headings", () =>
+  inTemporaryFolder((folder) => {
+    const one = listPackages(root).find(({ room }) => room === "cli");
+    if (!one) throw new Error("There is no program.");
+    stagePackage(root, one, folder);
+    const index = readFileSync(join(folder, "docs/README.md"), "utf8");
+    expect(index).toMatch(/^- \[Configuration\]\(configuration\.md\): Precedence; Settings;/m);
+    const named = [...index.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name = ""]) => name);
+    const shipped = readdirSync(join(folder, "docs")).filter((name) => name.endsWith(".md"));
+    expect(new Set(["README.md", ...named])).toEqual(new Set(shipped));
+  }));
 
 it("a link that leads nowhere would be found", () => {
   const page = join(root, "README.md");

@@ -45,7 +45,7 @@ export function run(program, args, { cwd, env = plainEnvironment(), timeout }) {
  *
  * @param {string} program
  * @param {readonly string[]} args
- * @param {{ cwd: string }} options
+ * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
  * @returns {Promise<string>} what it wrote to stdout
  */
 export async function mustRun(program, args, options) {

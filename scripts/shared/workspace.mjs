@@ -43,6 +43,20 @@ export function listPackages(root) {
 }
 
 /**
+ * The package.json files of examples that are installed in a folder of their own, below the root.
+ *
+ * @param {string} root
+ */
+export function listExampleManifests(root) {
+  const examples = join(root, "examples");
+  if (!existsSync(examples)) return [];
+  return readdirSync(examples)
+    .toSorted()
+    .map((name) => `examples/${name}/package.json`)
+    .filter((file) => existsSync(join(root, file)));
+}
+
+/**
  * The source file of an entry point. The condition has a name of its own: other packages have
  * a `source` that Node cannot run.
  *

@@ -75,10 +75,11 @@ export {
   type WithheldCall,
 } from "./contract/middleware.ts";
 export * from "./contract/presentation.ts";
-export { ANSWER_TOOL, OutputError } from "./agent/output.ts";
+export { ANSWER_TOOL, OutputError, readAnswer } from "./agent/output.ts";
 export type { QueueChange, QueuedMessage, QueuedMessages } from "./agent/queue.ts";
 export { InvalidTranscriptError } from "./loop/request.ts";
-export { type Attempt, type RetryPolicy, withRetry } from "./loop/retry.ts";
+export { type Attempt, type RetryOptions, type RetryPolicy, withRetry } from "@gyre/ai";
 export * from "./observe/tracing.ts";
 export * from "./contract/types.ts";
 export { markSources } from "./transcript/sources.ts";
+export { readToolError, readToolOutput } from "./transcript/tool-output.ts";

@@ -63,6 +63,7 @@ const start: Readonly<Record<CommandName, Start>> = {
   rpc: async (_args, ...given) => (await import("./modes/rpc/rpc.ts")).runRpc(...given),
   acp: async (_args, ...given) => (await import("./modes/acp/acp.ts")).runAcp(...given),
   serve: async (_args, ...given) => (await import("./modes/serve/serve.ts")).runServe(...given),
+  attach: async (...given) => (await import("./modes/attach/attach.ts")).runAttach(...given),
   models: async (...given) => (await import("./commands/models.ts")).runModels(...given),
   replay: async (...given) => (await import("./commands/again/replay.ts")).runReplay(...given),
   bisect: async (...given) => (await import("./commands/again/bisect.ts")).runBisect(...given),
@@ -73,7 +74,7 @@ const start: Readonly<Record<CommandName, Start>> = {
   login: async (...given) => (await import("./commands/login.ts")).runLogin(...given),
   logout: async (...given) => (await import("./commands/login.ts")).runLogout(...given),
   trust: async (...given) => (await import("./commands/trust.ts")).runTrust(...given),
-  mcp: async (...given) => (await import("./commands/mcp.ts")).runMcp(...given),
+  mcp: async (...given) => (await import("./commands/mcp/mcp.ts")).runMcp(...given),
   config: async (_args, ...given) => (await import("./commands/config.ts")).runConfig(...given),
   async completions([shell = "", ...typed], _values, io) {
     const script = await import("./commands/completions.ts");
@@ -131,7 +132,7 @@ async function captureNames(
 
 async function liveModel(name: string, io: Io) {
   const { openModel } = await import("./modes/demo/live-model.ts");
-  return openModel(name, io.env);
+  return openModel(name, io);
 }
 
 /** Which command is meant, and what follows it. Without a name it is `run`: the rest is the prompt. */
@@ -171,12 +172,22 @@ function checkOptions(command: CommandName, values: Values): void {
   }
 }
 
-async function readArguments(given: string[]): Promise<{ positionals: string[]; values: Values }> {
+async function readArguments(typed: string[]): Promise<{ positionals: string[]; values: Values }> {
+  const written =
+    typed[0] === "mcp"
+      ? (await import("./core/claude-code/mcp-add.ts")).translateMcpAdd(typed)
+      : typed;
+  const known = findKnownOptions(written);
+  const isForeign = written.some((word) => word.startsWith("--") && !isOwnOption(word));
+  const given = isForeign
+    ? (await import("./core/claude-code/options.ts")).translateOptions(written, known)
+    : written;
   const args = joinValues(given);
   const { tokens } = parseArgs({ args, options: OPTIONS, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind !== "option" || Object.hasOwn(OPTIONS, token.name)) continue;
-    const hint = await meant(token.name, Object.keys(OPTIONS), "--");
+    // An option that the command refuses is no help.
+    const hint = await meant(token.name, known, "--");
     throw new UsageError(`Unknown option "${token.rawName}".${hint}`);
   }
   try {
@@ -185,6 +196,24 @@ async function readArguments(given: string[]): Promise<{ positionals: string[]; 
     const message = error instanceof Error ? error.message : String(error);
     throw new UsageError(message.replaceAll("\n", " "), { cause: error });
   }
+}
+
+/** The options of the command that a command line names, or of a prompt. */
+function findKnownOptions(args: readonly string[]): readonly OptionName[] {
+  const { positionals, values } = parseArgs({
+    args: joinValues(args),
+    options: OPTIONS,
+    strict: false,
+    allowPositionals: true,
+  });
+  const [first = ""] = positionals;
+  const command = !values["print"] && isTypedCommand(first) ? first : "run";
+  return [...COMMANDS[command].options, "help", "version"];
+}
+
+function isOwnOption(word: string): boolean {
+  const [name = ""] = word.slice(2).split("=", 1);
+  return word === "--" || Object.hasOwn(OPTIONS, name);
 }
 
 /** Options whose value may be left out, by how they are written. */

@@ -11,7 +11,7 @@ import type {
 import type { AnySchema, InferArguments, Model } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
 import type { PermissionMode } from "@gyre/tools";
-import type { FileChange, LeftOut } from "./file-history/line.ts";
+import type { FileChange, LeftOut } from "./file-history/lines/line.ts";
 import type { Skill } from "./guidance/skills.ts";
 import type { DeniedCall } from "./harness/denied-call.ts";
 

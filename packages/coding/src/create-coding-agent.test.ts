@@ -9,9 +9,7 @@ import type { ApprovalRequest } from "@gyre/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type CodingAgent, type CodingAgentOptions, createCodingAgent } from "./index.ts";
 
-const MCP_SERVER = fileURLToPath(
-  new URL("../../tools/src/testing/mcp-server.mjs", import.meta.url),
-);
+const MCP_SERVER = fileURLToPath(new URL("../../mcp/src/testing/mcp-server.mjs", import.meta.url));
 
 let home = "";
 let cwd = "";
@@ -40,6 +38,7 @@ async function open(
     model: model.model,
     protocol: model,
     sandbox: "none",
+    settings: { facts: false },
     env: {
       PATH: process.env["PATH"],
       HOME: home,
@@ -473,6 +472,17 @@ describe("settings", () => {
     });
     await expect(agent.run("Brew.").result()).rejects.toMatchObject({ code: "prompt_blocked" });
     expect(agent.isRunning).toBe(false);
+  });
+});
+
+describe("the facts of the start", () => {
+  it("are a message before the first prompt, unless the settings say no", async () => {
+    const { agent } = await open(["Green."], { settings: {} });
+    const { messages } = await agent.prompt("Which tea?");
+    expect(messages.map(({ role }) => role)).toEqual(["notice", "user", "assistant"]);
+    expect(messages[0]).toMatchObject({ text: expect.stringMatching(/^Date: \d{4}-/) });
+    const { agent: other } = await open(["Green."], { settings: { facts: false } });
+    expect((await other.prompt("Which tea?")).messages).toHaveLength(2);
   });
 });
 

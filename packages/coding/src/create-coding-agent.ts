@@ -9,10 +9,16 @@ import { CodingAgentError } from "./core/errors.ts";
 import { assertMode, HarnessAgent } from "./harness-agent.ts";
 import { openHarness } from "./harness/harness.ts";
 import { loadSetup } from "./harness/load-setup.ts";
-import { type ChosenSession, chooseSessionFile, warnOfDamage } from "./harness/session-file.ts";
+import {
+  type ChosenSession,
+  chooseSessionFile,
+  warnOfDamage,
+} from "./harness/session/session-file.ts";
 import type { Approvals, HarnessOptions } from "./harness/types.ts";
 import type { Models } from "./models/models.ts";
-import type { Approve, CodingAgentOptions, SessionChoice } from "./options.ts";
+import type { Approve, CodingAgentOptions, EffectsAnswer, SessionChoice } from "./options.ts";
+import { findPolicyPlace, readPolicy } from "./policy/file.ts";
+import type { Policy } from "./policy/policy.ts";
 import { readSettings } from "./settings/file.ts";
 import type { Settings } from "./settings/settings.ts";
 import { didYouMean } from "./settings/shown.ts";
@@ -60,6 +66,7 @@ export async function readOptions(
   const warn = options.onWarning ?? ((text: string) => process.emitWarning(text));
   const home = homedir();
   const setup = await loadSetup({
+    policy: await choosePolicy(options.policy, cwd),
     env,
     cwd,
     home,
@@ -74,12 +81,15 @@ export async function readOptions(
     env,
     warn,
     approvals: toApprovals(options.permissions?.approve),
+    rehearse:
+      typeof options.permissions?.approve === "function" && options.permissions.effects !== false,
     fileHistory: options.fileHistory ?? true,
     adaptModels: (models) => adaptModels(models, options),
     ownTools: (options.tools ?? []).filter(isObject),
     ownPlugins: (options.plugins ?? []).filter(isObject),
     nameOption: (setting) => `permissions.${setting}`,
     ...(options.limits && { limits: options.limits }),
+    ...(options.answerServer && { answerServer: options.answerServer }),
   };
 }
 
@@ -96,14 +106,17 @@ const OPTION_NAMES: Readonly<Record<keyof CodingAgentOptions, true>> = {
   session: true,
   fileHistory: true,
   mcp: true,
+  answerServer: true,
   plugins: true,
   hooks: true,
   sandbox: true,
   network: true,
   writable: true,
+  addDirs: true,
   limits: true,
   settings: true,
   settingsFiles: true,
+  policy: true,
   trust: true,
   env: true,
   signal: true,
@@ -121,7 +134,9 @@ const MISPLACED: Readonly<Record<string, string>> = {
   systemPrompt: "instructions, which are added to the system prompt",
   maxTurns: "limits: { maxTurns }",
   mcpServers: "mcp",
+  onElicitation: "answerServer",
   resume: "session: { id }",
+  additionalDirectories: "addDirs",
   settingSources: "settingsFiles: true",
 };
 
@@ -151,6 +166,19 @@ function findFolder(cwd = "."): string {
   throw badOption(`cwd is ${JSON.stringify(cwd)}: there is no such folder.`);
 }
 
+/** A file that the program names is the program's own: who can write to it is not looked at. */
+async function choosePolicy(
+  choice: CodingAgentOptions["policy"] = "machine",
+  cwd: string,
+): Promise<Policy | undefined> {
+  if (choice === "none") return undefined;
+  if (choice === "machine") return readPolicy(findPolicyPlace());
+  const path = resolve(cwd, choice.path);
+  const policy = await readPolicy({ path });
+  if (!policy) throw badOption(`policy: there is no file ${path}.`);
+  return policy;
+}
+
 /** The options that are settings, by the names that these have in files. */
 async function readGiven(
   options: CodingAgentOptions,
@@ -158,7 +186,8 @@ async function readGiven(
   home: string,
 ): Promise<Settings> {
   const { model, permissions = {}, network, settings = {} } = options;
-  const { instructions, instructionFiles, skills, mcp, hooks, sandbox, writable } = options;
+  const { instructions, instructionFiles, skills, mcp, hooks, sandbox, writable, addDirs } =
+    options;
   const given = {
     model: typeof model === "object" ? modelValue(model) : model,
     thinking: options.thinkingLevel,
@@ -169,7 +198,7 @@ async function readGiven(
     ask: permissions.ask,
     deny: permissions.deny,
     ...(typeof network === "object" ? { domains: network } : { network }),
-    ...{ instructions, instructionFiles, skills, mcp, hooks, sandbox, writable },
+    ...{ instructions, instructionFiles, skills, mcp, hooks, sandbox, writable, addDirs },
   };
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const twice = set.find(([name]) => name in settings)?.[0];
@@ -217,9 +246,26 @@ function toApprovals(approve: "deny" | "suspend" | Approve = "deny"): Approvals 
   if (typeof approve !== "function") return approve;
   return async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
     const answer = await approve(request);
-    if (typeof answer !== "boolean") return answer;
-    return answer ? { allow: true, fingerprint: request.fingerprint } : { allow: false };
+    const { fingerprint } = request;
+    if (answer === false) return { allow: false };
+    if (answer === true) return { allow: true, fingerprint };
+    return "allow" in answer
+      ? answer
+      : { allow: true, fingerprint, keep: findKept(request, answer) };
   };
+}
+
+/** The numbers of the effects at these paths, and below them. */
+function findKept({ effects }: ApprovalRequest, { keep }: EffectsAnswer): number[] {
+  if (!effects) {
+    throw new Error("There is nothing to keep: the command has not run. Answer true or false.");
+  }
+  return keep.flatMap((path) => {
+    const folder = path.endsWith("/") ? path : `${path}/`;
+    const found = effects.effects.filter((effect) => `${effect.path}/`.startsWith(folder));
+    if (found.length === 0) throw new Error(`The command did nothing to ${JSON.stringify(path)}.`);
+    return found.map(({ id }) => id);
+  });
 }
 
 async function chooseSession(

@@ -3,6 +3,7 @@ import { errorMessage, textOf, type UserMessage } from "@gyre/ai";
 import type { Session, SessionSettings } from "@gyre/sessions";
 import { version as ownVersion } from "./core/version.ts";
 import { checkNames, readOptions } from "./create-coding-agent.ts";
+import type { NoticeMessage } from "./conversation/notice.ts";
 import { AbortableAgent } from "./extensions/abortable-agent.ts";
 import { type AgentHarness, type PreparedHarness, prepareHarness } from "./harness/harness.ts";
 import type { HarnessOptions } from "./harness/types.ts";
@@ -92,9 +93,12 @@ export function defineHarnessAgent(
       const session = run.transcript;
       const prepared = await prepareHarness({ ...setup, session, isJournaled: true });
       opened.set(run, prepared);
+      const { messages } = await session.context(undefined, { files: "stored" });
+      const facts = findOpenPrompt(messages) && (await prepared.findFacts(run.signal));
       return (complete) => {
         const harness = prepared.open((given) => {
-          const middleware = [checkPrompts(() => harness), ...(given.middleware ?? [])];
+          const own = [giveFacts(() => harness, facts), checkPrompts(() => harness)];
+          const middleware = [...own, ...(given.middleware ?? [])];
           return new AbortableAgent(addWorker({ ...given, middleware }, complete));
         });
         opened.set(run, harness);
@@ -117,6 +121,27 @@ function chooseFolder(cwd: DurableCodingAgentOptions["cwd"], run: CodingRun): st
   return cwd ?? (header.cwd === "" ? process.cwd() : header.cwd);
 }
 
+/**
+ * Gives the model the facts of the start with a prompt. The prompt is stored before a worker opens the agent, so they follow
+ * it, as a message that the session keeps.
+ */
+function giveFacts(getHarness: () => AgentHarness, facts: NoticeMessage | undefined): Middleware {
+  let isGiven = facts === undefined;
+  return {
+    run() {
+      const { agent } = getHarness();
+      // A worker that has died since may have queued them.
+      const isQueued = agent.queued("steering").some(({ message }) => isFacts(message));
+      if (facts && !isGiven && !isQueued) agent.steer(facts);
+      isGiven = true;
+    },
+  };
+}
+
+function isFacts(message: AgentMessage): boolean {
+  return message.role === "notice" && message.isFacts === true;
+}
+
 /** A prompt that no model has answered is seen by hooks first: one that they refuse fails the run. */
 function checkPrompts(getHarness: () => AgentHarness): Middleware {
   let isChecked = false;
@@ -135,7 +160,8 @@ function checkPrompts(getHarness: () => AgentHarness): Middleware {
 
 function findOpenPrompt(messages: readonly AgentMessage[]): UserMessage | undefined {
   const last = messages.findLast(
-    (message) => message.role !== "assistant" || message.stopReason !== "error",
+    (message) =>
+      !isFacts(message) && (message.role !== "assistant" || message.stopReason !== "error"),
   );
   return last?.role === "user" ? last : undefined;
 }

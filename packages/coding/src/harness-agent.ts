@@ -190,7 +190,8 @@ export class HarnessAgent implements CodingAgent {
       throw new CodingAgentError("bad_option", "No file can be taken back: none is recorded here.");
     }
     const to = await this.#findPrompt(prompts);
-    const plan = only === "conversation" ? undefined : await fileHistory?.plan({ entry: to.entry });
+    const plan =
+      only === "conversation" ? undefined : await fileHistory?.plan({ before: to.entry });
     const report = plan && (await fileHistory?.apply(plan, { withConflicts: replaceConflicts }));
     if (only !== "files") await this.#harness.goTo(to.parent);
     const { done = [], left = [], failed = [] } = report ?? {};

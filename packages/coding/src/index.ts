@@ -15,7 +15,14 @@ export {
   type DurableCodingAgentOptions,
 } from "./define-coding-agent.ts";
 export type { DeniedCall } from "./harness/denied-call.ts";
-export type { FileChange, FileState, LeftOut } from "./file-history/line.ts";
+export type { FileChange, FileState, LeftOut } from "./file-history/lines/line.ts";
 export type { Skill } from "./guidance/skills.ts";
-export type { Approve, CodingAgentOptions, CodingPermissions, SessionChoice } from "./options.ts";
+export type {
+  Approve,
+  ApproveAnswer,
+  CodingAgentOptions,
+  CodingPermissions,
+  EffectsAnswer,
+  SessionChoice,
+} from "./options.ts";
 export type { Settings } from "./settings/settings.ts";

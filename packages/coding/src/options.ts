@@ -2,7 +2,7 @@ import type { AgentTool, Limits } from "@gyre/agent";
 import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
 import type { SessionStorage } from "@gyre/sessions";
 import type { ApprovalAnswer, ApprovalRequest, GyrePlugin, PermissionMode } from "@gyre/tools";
-import type { McpServerConfig } from "@gyre/tools/mcp";
+import type { AskQuestion, McpServerConfig } from "@gyre/mcp";
 import type { Environment } from "./core/environment.ts";
 import type { Settings } from "./settings/settings.ts";
 
@@ -25,15 +25,27 @@ export interface CodingPermissions {
    * What becomes of a question. "deny" (the default): such a call is denied, and the model gets the reason;
    * `denied` of the agent lists it. "suspend": the run ends, `state.pending` has the call, and
    * `continue({ decisions })` answers it, in another process too. A function decides at once;
-   * `true` allows this call alone.
+   * `true` allows this call alone. A command whose effects can only be files has run in a layer over the
+   * folder when the function is called, and `effects` of the request says what it did: see `EffectsAnswer`.
    */
   approve?: "deny" | "suspend" | Approve;
+  /** Whether commands run in a layer before `approve` is called, where that is possible. Default: true, for a function. */
+  effects?: boolean;
 }
 
 /** Decides on a call. Where it throws, the call is not made. */
-export type Approve = (
-  request: ApprovalRequest,
-) => boolean | ApprovalAnswer | Promise<boolean | ApprovalAnswer>;
+export type Approve = (request: ApprovalRequest) => ApproveAnswer | Promise<ApproveAnswer>;
+
+/** `true` allows a call, or keeps what it did; `false` denies it, or discards that. */
+export type ApproveAnswer = boolean | ApprovalAnswer | EffectsAnswer;
+
+/**
+ * Keeps some of what a command did, and discards the rest: the paths of `effects`, and all that is below a folder. A
+ * path that it did not change is an error, and then nothing is kept.
+ */
+export interface EffectsAnswer {
+  keep: readonly string[];
+}
 
 /**
  * Where the conversation is written. "new" (the default): a file among the sessions of `gyre`,
@@ -79,6 +91,8 @@ export interface CodingAgentOptions {
   fileHistory?: boolean;
   /** MCP servers by name. Their tools are asked about unless a rule allows them. */
   mcp?: Readonly<Record<string, McpServerConfig>>;
+  /** Answers MCP servers that ask a person something in the middle of a call. Default: they are declined. */
+  answerServer?: AskQuestion;
   /**
    * Plugins: paths from `cwd` that begin with ./, packages that are installed there, or objects
    * with `registerTools`, whose hooks and middleware are functions of the program.
@@ -90,6 +104,8 @@ export interface CodingAgentOptions {
   sandbox?: "auto" | "none";
   /** Whether commands in the sandbox reach the network, or the hosts that they reach. Default: false. */
   network?: boolean | readonly string[];
+  /** Further folders that belong to the workspace, for tools, commands and the history of files. */
+  addDirs?: readonly string[];
   /** Folders outside of `cwd` that commands in the sandbox may change. */
   writable?: readonly string[];
   /** Limits of a prompt. Default: none, not even of turns. */
@@ -101,6 +117,11 @@ export interface CodingAgentOptions {
    * these options say nothing. Default: false: what runs is what the program says.
    */
   settingsFiles?: boolean;
+  /**
+   * What an administrator allows at most, whatever these options say: "machine" (the default) is
+   * that of the machine, where there is one; a path is a file of the program's own; with "none" nothing limits them.
+   */
+  policy?: "machine" | "none" | { path: string };
   /**
    * Whether the project's settings and MCP servers are used though the user did not trust them
    * with `gyre trust`. They can run programs. Default: false.

@@ -4,6 +4,7 @@ export * from "./transports/base/authorize.ts";
 export * from "./client/backoff.ts";
 export { connectUrl, type ConnectUrlOptions } from "./client/connect-url.ts";
 export * from "./server/connection.ts";
+export * from "./server/identity.ts";
 export {
   decode,
   encode,

@@ -104,6 +104,14 @@ describe("a client in Python", () => {
     expect(await python(world, "sessions")).toEqual([["kept", "s_1", "s_2", "s_3"]]);
   });
 
+  it("session_rename, session_archive, session_fork, session_list {query}", async () => {
+    const world = await served();
+    expect(await python(world, "sessions", "green")).toEqual([[]]);
+    expect(await python(world, "amend", "kept", "--title", "Green tea")).toBe("f_1");
+    expect(world.host.stored.get("kept")).toMatchObject({ title: "Green tea", archived: true });
+    expect(await python(world, "sessions", "TEA green")).toEqual([["kept"]]);
+  });
+
   it("session_attach: every event once, and who comes later gets the messages", async () => {
     const answers: ScriptAnswer[] = [[think(THOUGHT), call("look", ARGUMENTS)], TEXT];
     const world = await served({

@@ -14,14 +14,14 @@ import {
   think,
   unfinished,
 } from "@gyre/ai/testing";
-import { type Connect, createRemoteClient, createTransportPair } from "@gyre/protocol";
+import { type Connect, createRemoteClient, createTransportPair, WireClient } from "@gyre/protocol";
 import { openHttp } from "@gyre/protocol/transports/http";
 import { connectTcp, connectWebSocket } from "@gyre/protocol/node";
 import { createProxyClient } from "@gyre/protocol/proxy";
 import { openStdio } from "@gyre/protocol/stdio";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RemoteAgent } from "./client/index.ts";
+import { RemoteAgent, type RemotePageOptions } from "./client/index.ts";
 import { joinEvents } from "./testing/joined-events.ts";
 import { createTestTool } from "./testing/remote-world.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./testing/scripted-host.ts";
@@ -91,6 +91,19 @@ const WAYS: Record<string, Connect> = {
   WebSocket: (signal) =>
     connectWebSocket(`ws://127.0.0.1:${world.http.port}/api/ws`, { token: world.token, signal }),
   "HTTP with SSE": (signal) => openHttp(world.http.url, { token: world.token, signal }),
+  "WebSocket to a mounted handler": (signal) =>
+    connectWebSocket(`${world.mounted.url.replace("http:", "ws:")}/api/ws`, {
+      token: world.token,
+      signal,
+    }),
+  "HTTP with SSE to a mounted handler": (signal) =>
+    openHttp(world.mounted.url, { token: world.token, signal }),
+  "a handler that is called with requests": (signal) =>
+    openHttp("https://shop.example/api/gyre", {
+      token: world.token,
+      fetch: (url, init) => world.mounted.handler(new Request(url, init)),
+      signal,
+    }),
 };
 
 const aText = fc.oneof(
@@ -218,5 +231,28 @@ describe("models: a run with a model behind the wire has the events of one in pr
 describe("sessions: a RemoteAgent has the events of an agent in process", () => {
   it.each(Object.entries(WAYS))("over %s", { tags: "long" }, async (_, connect) => {
     await check((script) => runThere(script, connect));
+  });
+});
+
+describe("lists of sessions: renamed, put away, forked and searched, with the answers that there are in process", () => {
+  it.each(Object.entries(WAYS))("over %s", async (_, connect) => {
+    const { stored } = world.host;
+    stored.clear();
+    stored.set("kept", { id: "kept", title: "An old one" });
+    const client = new WireClient({ connect, clock });
+    await RemoteAgent.rename(client, "kept", " Green \u2028 tea 😀 ");
+    await RemoteAgent.archive(client, "kept");
+    expect(await RemoteAgent.fork(client, "kept", { at: 2 })).toBe("f_1");
+    const find = async (page: Omit<RemotePageOptions, "limit">): Promise<unknown> =>
+      (await RemoteAgent.listPage(client, { limit: 1, ...page })).sessions;
+    const kept = { ...stored.get("kept"), isOpen: false, isRunning: false, state: "idle" };
+    expect(kept).toMatchObject({ title: "Green \u2028 tea 😀", archived: true });
+    expect(await find({ query: "TEA 😀", archived: true, order: "updated" })).toEqual([kept]);
+    expect(await find({ query: "coffee" })).toEqual([]);
+    expect(stored.get("f_1")).toEqual({ id: "f_1", from: "kept", at: 2 });
+    await expect(RemoteAgent.rename(client, "kept", "")).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+    await client.close();
   });
 });

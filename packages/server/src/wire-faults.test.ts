@@ -18,6 +18,7 @@ import {
 } from "@gyre/ai/testing";
 import { type Connect, createRemoteClient, WireClient } from "@gyre/protocol";
 import { connectTcp, connectWebSocket } from "@gyre/protocol/node";
+import { openHttp } from "@gyre/protocol/transports/http";
 import { describe, expect, it } from "vitest";
 import {
   FaultProxy,
@@ -32,7 +33,7 @@ import { createTestTool } from "./testing/remote-world.ts";
 import { findLastQuestion, type ServedWorld, createServedWorld } from "./testing/served-world.ts";
 import { countCases, pickSeed } from "../../../tests/support/cases.ts";
 
-/** On each transport half of them. `GYRE_CUTS=10000` is the full figure. */
+/** On each of the ways half of them. `GYRE_CUTS=10000` is the full figure. */
 const CUTS = countCases(30, 500, "GYRE_CUTS");
 /** `GYRE_SEED` to see one again. */
 const SEED = pickSeed();
@@ -206,8 +207,37 @@ class Rounds {
   }
 }
 
+interface Way {
+  /** Through the proxy. */
+  connect(port: number, token: string): Connect;
+  /** Where the proxy leads to. */
+  findPort(world: ServedWorld): number;
+}
+
+const WAYS: Readonly<Record<string, Way>> = {
+  TCP: {
+    connect: (port, token) => (signal) => connectTcp({ port, token, signal }),
+    findPort: ({ tcp }) => tcp.port,
+  },
+  WebSocket: {
+    connect: (port, token) => (signal) =>
+      connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token, signal }),
+    findPort: ({ http }) => http.port,
+  },
+  "WebSocket to a mounted handler": {
+    connect: (port, token) => (signal) =>
+      connectWebSocket(`ws://127.0.0.1:${port}/api/gyre/api/ws`, { token, signal }),
+    findPort: ({ mounted }) => mounted.port,
+  },
+  "HTTP with SSE to a mounted handler": {
+    connect: (port, token) => (signal) =>
+      openHttp(`http://127.0.0.1:${port}/api/gyre`, { token, signal }),
+    findPort: ({ mounted }) => mounted.port,
+  },
+};
+
 describe("resume: nothing is lost or doubled, however often the connection breaks", () => {
-  it.each(["TCP", "WebSocket"])("%s", { tags: "long", timeout: MAX_MS }, async (kind) => {
+  it.each(Object.entries(WAYS))("%s", { tags: "long", timeout: MAX_MS }, async (kind, way) => {
     const proxy = await FaultProxy.open();
     const world = await createServedWorld({
       answer,
@@ -215,14 +245,8 @@ describe("resume: nothing is lost or doubled, however often the connection break
       host: { tools: [createTestTool("look")], clock: hasty, agent: { retry: { maxRetries: 0 } } },
       hosts: [`127.0.0.1:${proxy.port}`],
     });
-    const { port } = proxy;
-    const { token } = world;
-    const connect: Connect =
-      kind === "TCP"
-        ? (signal) => connectTcp({ port, token, signal })
-        : (signal) => connectWebSocket(`ws://127.0.0.1:${port}/api/ws`, { token, signal });
-    proxy.to(kind === "TCP" ? world.tcp.port : world.http.port);
-    const rounds = new Rounds(world, proxy, connect);
+    proxy.to(way.findPort(world));
+    const rounds = new Rounds(world, proxy, way.connect(proxy.port, world.token));
     const began = performance.now();
     while (proxy.count.cuts < CUTS / 2) {
       const { found, wanted } = await rounds.next();

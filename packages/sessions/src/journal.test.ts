@@ -619,7 +619,7 @@ describe("calls without a result", () => {
     ],
     [
       { call_1: { type: "result", result: "By hand." } },
-      'The result for "call_1" has "content", a list of texts and images.',
+      'The result for "call_1" has "content", a list of texts, images and files.',
     ],
     [
       { call_1: { type: "approve" }, other: { type: "approve" } },
@@ -707,6 +707,20 @@ describe("queues", () => {
     };
     const [few, many] = [await measure(100), await measure(1_000)];
     expect(many).toBeLessThan(12 * few);
+  });
+
+  it("a message of the application's own role waits until it is delivered, and no longer", async () => {
+    const session = await createSession(newPath(), { cwd: "/w" });
+    const { agent, journal } = await keepingAgent(session, ["one"]);
+    const own: object = { role: "notice", text: "It is late.", timestamp: 0 };
+    agent.steer(own as AgentMessage);
+    await journal.saved();
+    expect((await session.context()).queued.steering).toMatchObject([{ message: own }]);
+    await agent.prompt("go");
+    const { messages, queued } = await session.context();
+    expect(messages.filter((message) => message.role === "notice")).toEqual([own]);
+    expect(queued.steering).toEqual([]);
+    await session.close();
   });
 
   it("what is in flight waits in the file until it is delivered, also while others are queued", async () => {

@@ -316,7 +316,9 @@ class JournalWriter {
 
   async #message(message: AgentMessage, recordsBegins: boolean): Promise<void> {
     const begins = recordsBegins && message.role === "assistant" && listCalls(message).length > 0;
-    const queued = message.role === "user" ? this.#deliver(message) : undefined;
+    // Answers and results never wait in a queue; messages of an application may.
+    const isSent = message.role !== "assistant" && message.role !== "toolResult";
+    const queued = isSent ? this.#deliver(message) : undefined;
     // In one write. The message alone says that it does not wait any more; the order of what is
     // left saves readers the search.
     const ordering = queued === undefined ? this.flush() : undefined;

@@ -1,20 +1,22 @@
-import { type Clock, systemClock } from "@gyre/ai";
+import { type Clock, MemoryFiles, systemClock } from "@gyre/ai";
 import type { SessionHeader } from "./format/entry.ts";
 import { chooseSession, createHeader } from "./format/id.ts";
 import { addToSummary, type EntryRow, summarizeHeader } from "./format/row.ts";
-import type { SessionStorage } from "./format/storage.ts";
+import { pageSessions, type SessionListOptions, type SessionPageOptions } from "./format/page.ts";
+import type { ForkOptions, SessionStorage } from "./format/storage.ts";
 import {
   type NewSession,
   type OpenOptions,
   type Session,
   SessionError,
   type SessionPage,
+  type SessionSearchOptions,
+  type SessionSearchPage,
   type SessionSummary,
 } from "./format/types.ts";
+import { searchSessions } from "./search.ts";
 import { type EntryLogSession, openEntryLog } from "./session/entry-log.ts";
-
-/** Digits of a time in a key, so that keys are in the order of times. */
-const TIME_DIGITS = 16;
+import { listStoredHashes } from "./session/stored-files.ts";
 
 /** What is kept of a session. */
 interface Kept {
@@ -29,6 +31,7 @@ interface Kept {
 export class MemorySessions implements SessionStorage {
   readonly #clock: Clock;
   readonly #sessions = new Map<string, Kept>();
+  readonly #files = new MemoryFiles();
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
     this.#clock = clock;
@@ -53,36 +56,31 @@ export class MemorySessions implements SessionStorage {
     return this.#find(idOrPrefix).summary;
   }
 
-  async list({ cwd, limit }: { cwd?: string; limit?: number } = {}): Promise<SessionSummary[]> {
-    return this.#summaries(cwd)
-      .sort((a, b) => b.updatedAt - a.updatedAt || compare(pageKey(b), pageKey(a)))
-      .slice(0, limit);
+  async list({
+    limit = Infinity,
+    ...options
+  }: SessionListOptions & { limit?: number } = {}): Promise<SessionSummary[]> {
+    const page = { ...options, limit, order: "updated" } as const;
+    return pageSessions(this.#summaries(), page).sessions;
   }
 
-  async listPage({
-    cwd,
-    limit,
-    after,
-  }: {
-    cwd: string;
-    limit: number;
-    after?: string;
-  }): Promise<SessionPage> {
-    const left = this.#summaries(cwd)
-      .filter((summary) => after === undefined || pageKey(summary) < after)
-      .sort((a, b) => compare(pageKey(b), pageKey(a)));
-    const sessions = left.slice(0, limit);
-    const last = left.length > sessions.length ? sessions.at(-1) : undefined;
-    return { sessions, ...(last && { next: pageKey(last) }) };
+  async listPage(options: SessionPageOptions): Promise<SessionPage> {
+    return pageSessions(this.#summaries(), options);
   }
 
-  async fork(id: string, options: { cwd?: string; entry?: number | null } = {}): Promise<Session> {
+  search(options: SessionSearchOptions): Promise<SessionSearchPage> {
+    return searchSessions(this, options);
+  }
+
+  async fork(id: string, options: ForkOptions = {}): Promise<Session> {
     const source = this.#open(this.#find(id), true);
-    const { cwd = source.header.cwd, entry = source.leaf } = options;
+    const { cwd = source.header.cwd, entry = source.leaf, newId } = options;
     const from = { session: source.header.id, ...(entry !== null && { entry }) };
     const rows: EntryRow[] = [];
     await source.copyBranch((row) => void rows.push(row), entry);
-    const kept = this.#add(createHeader({ cwd, from }, this.#clock.now()));
+    const kept = this.#add(
+      createHeader({ cwd, from, ...(newId !== undefined && { id: newId }) }, this.#clock.now()),
+    );
     append(kept, rows);
     return this.#open(kept, false);
   }
@@ -91,6 +89,8 @@ export class MemorySessions implements SessionStorage {
     const kept = this.#find(id);
     assertFree(kept);
     this.#sessions.delete(kept.header.id);
+    const used = new Set([...this.#sessions.values()].flatMap(({ rows }) => listHashes(rows)));
+    for (const sha256 of listHashes(kept.rows)) if (!used.has(sha256)) this.#files.remove(sha256);
   }
 
   #add(header: SessionHeader): Kept {
@@ -108,9 +108,8 @@ export class MemorySessions implements SessionStorage {
     return chooseSession(idOrPrefix, all).kept;
   }
 
-  #summaries(cwd: string | undefined): SessionSummary[] {
-    const all = [...this.#sessions.values()].map(({ summary }) => summary);
-    return all.filter((summary) => cwd === undefined || summary.cwd === cwd);
+  #summaries(): SessionSummary[] {
+    return [...this.#sessions.values()].map(({ summary }) => summary);
   }
 
   #open(kept: Kept, readOnly: boolean): EntryLogSession {
@@ -123,6 +122,7 @@ export class MemorySessions implements SessionStorage {
       header,
       readOnly,
       clock: this.#clock,
+      files: this.#files,
       entries: rows.map(({ data, ...row }) => ({ ...row, bytes: data.length })),
       log: {
         append: async (added) => append(kept, added),
@@ -143,17 +143,12 @@ function append(kept: Kept, rows: readonly EntryRow[]): void {
   }
 }
 
+function listHashes(rows: readonly EntryRow[]): string[] {
+  return rows.flatMap(({ data }) => listStoredHashes(data));
+}
+
 function assertFree({ header, isHeld }: Kept): void {
   if (!isHeld) return;
   const message = `The session ${header.id} is open already: it has one writer at a time.`;
   throw new SessionError("locked", message);
-}
-
-/** What the order of pages goes by. */
-function pageKey({ createdAt, id }: SessionSummary): string {
-  return `${String(createdAt).padStart(TIME_DIGITS, "0")}_${id}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }

@@ -5,10 +5,12 @@ import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { type Clock, errnoOf, systemClock } from "@gyre/ai";
 import { FILE_MODE, FOLDER_MODE, removeDrafts } from "./file/files.ts";
+import { FolderFiles } from "./file/folder-files.ts";
 import { FileLock, type LockHints } from "./file/lock.ts";
 import { createSession, openSession } from "./file/session-file.ts";
 import { chooseSession, createSessionId } from "./format/id.ts";
-import type { SessionStorage } from "./format/storage.ts";
+import { cutPage, type SessionListOptions, type SessionPageOptions } from "./format/page.ts";
+import type { ForkOptions, SessionStorage } from "./format/storage.ts";
 import {
   formatFileName,
   parseFileName,
@@ -23,15 +25,17 @@ import {
   type SessionFile,
   type SessionFileSummary,
   type SessionPage,
+  type SessionSearchOptions,
+  type SessionSearchPage,
 } from "./format/types.ts";
 import { type LockHolder, removeLock } from "./file/unlock.ts";
+import { INDEX_FOLDER } from "./file/written-names.ts";
+import { MAX_OPEN_FILES, SETTLE_MS } from "./listing/folder-rows.ts";
+import { searchSessions } from "./search.ts";
+import { SessionIndex } from "./listing/session-index.ts";
 
-/** Files that are looked into at the same time. */
-const MAX_OPEN_FILES = 32;
 const MAX_NAME_CHARS = 40;
 const HASH_CHARS = 10;
-/** A folder that changed within this time may change again without another time of change. */
-const SETTLE_MS = 2000;
 
 /** `gyre/sessions` in `XDG_STATE_HOME`, or in `~/.local/state`. */
 export function defaultSessionFolder(env: Readonly<Record<string, string | undefined>>): string {
@@ -53,7 +57,8 @@ export interface StoreOptions {
 
 /**
  * The sessions of a user: a folder with one sub-folder for each folder that was worked in.
- * The files are all there is; what is listed is read from them.
+ * The files are all there is; what is listed is read from them, and from an index of them that can
+ * be deleted at any time.
  */
 export class SessionStore implements SessionStorage {
   readonly folder: string;
@@ -61,6 +66,7 @@ export class SessionStore implements SessionStorage {
   readonly #hints: Pick<StoreOptions, "forkHint" | "unlockHint">;
   /** The names that were read of each folder. */
   readonly #known = new Map<string, KnownFolder>();
+  readonly #index: SessionIndex;
   /** The files that were there once, by the ids of their sessions. */
   readonly #pathsById = new Map<string, string>();
 
@@ -68,6 +74,7 @@ export class SessionStore implements SessionStorage {
     this.folder = resolve(folder);
     this.#clock = options.clock ?? systemClock;
     this.#hints = options;
+    this.#index = new SessionIndex(this.folder, () => this.#listFolders());
   }
 
   /** A new session, open for writing. Throws `SessionError`: `exists`, `write_failed`. */
@@ -82,42 +89,58 @@ export class SessionStore implements SessionStorage {
   }
 
   /** The sessions of one folder or of all, those that were last written to first. */
-  async list(options: { cwd?: string; limit?: number } = {}): Promise<SessionFileSummary[]> {
-    const paths =
-      options.cwd === undefined
-        ? await this.#paths()
-        : await sessionFiles(join(this.folder, folderName(options.cwd)));
-    const summaries = await summarizeAll(paths);
-    summaries.sort((a, b) => b.updatedAt - a.updatedAt || b.path.localeCompare(a.path));
-    return summaries.slice(0, options.limit);
+  list({ cwd, ...options }: SessionListOptions & { limit?: number } = {}): Promise<
+    SessionFileSummary[]
+  > {
+    return this.#index.list(cwd === undefined ? undefined : folderName(cwd), options);
+  }
+
+  /** A part of the sessions, as `SessionStorage` says. */
+  async listPage(options: SessionPageOptions): Promise<SessionPage<SessionFileSummary>> {
+    const { archived, cwd, order = "created", query = "" } = options;
+    // The names of files say this order: no other file is read, however many there are.
+    const isByName = order === "created" && archived === undefined && query.trim() === "";
+    if (isByName && cwd !== undefined) return this.#listByName(cwd, options);
+    return this.#index.listPage(cwd === undefined ? undefined : folderName(cwd), options);
+  }
+
+  async #listByName(
+    cwd: string,
+    options: Pick<SessionPageOptions, "limit" | "after">,
+  ): Promise<SessionPage<SessionFileSummary>> {
+    const paths = await sessionFiles(join(this.folder, folderName(cwd)));
+    const keyed = paths.map((path) => ({ path, key: pageKey(path) }));
+    keyed.sort((a, b) => (a.key < b.key ? 1 : -1));
+    const cut = cutPage(
+      keyed,
+      options,
+      ({ key }) => key,
+      () => true,
+    );
+    const { page, ...more } = cut;
+    const order = new Map(page.map(({ path }, at) => [path, at]));
+    const sessions = await summarizeAll([...order.keys()]);
+    sessions.sort((a, b) => (order.get(a.path) ?? 0) - (order.get(b.path) ?? 0));
+    return { sessions, ...more };
+  }
+
+  /** Looks for a text in messages, as `SessionStorage` says. */
+  search(options: SessionSearchOptions): Promise<SessionSearchPage> {
+    return searchSessions(this, options);
   }
 
   /**
-   * A part of the sessions of a folder, the newest first by the time that they were made: that
-   * order does not change between two pages. `after` is `next` of the page before. Reads the files
-   * of this page alone.
+   * The session of a folder to go on with: the newest in which something was asked, if any. With `isAttended`, one that
+   * was begun where no person is at it counts only where there is no other.
    */
-  async listPage(options: {
-    cwd: string;
-    limit: number;
-    after?: string;
-  }): Promise<SessionPage<SessionFileSummary>> {
-    const { cwd, limit, after } = options;
-    const paths = await sessionFiles(join(this.folder, folderName(cwd)));
-    const isLeft = (path: string): boolean => after === undefined || pageKey(path) < after;
-    const left = paths.filter(isLeft).toSorted((a, b) => (pageKey(a) < pageKey(b) ? 1 : -1));
-    const page = left.slice(0, limit);
-    const order = new Map(page.map((path, at) => [path, at]));
-    const sessions = await summarizeAll(page);
-    sessions.sort((a, b) => (order.get(a.path) ?? 0) - (order.get(b.path) ?? 0));
-    const last = left.length > page.length ? page.at(-1) : undefined;
-    return { sessions, ...(last !== undefined && { next: pageKey(last) }) };
-  }
-
-  /** The session of a folder to go on with: the newest in which something was asked, if any. */
-  async latest(cwd: string): Promise<SessionFileSummary | undefined> {
-    const all = await this.list({ cwd });
-    return all.find(({ firstPrompt }) => firstPrompt !== undefined) ?? all[0];
+  async latest(
+    cwd: string,
+    { isAttended = false }: { isAttended?: boolean } = {},
+  ): Promise<SessionFileSummary | undefined> {
+    const all = await this.list({ cwd, archived: false });
+    const asked = all.filter(({ firstPrompt }) => firstPrompt !== undefined);
+    const attended = isAttended ? asked.find(({ headless }) => !headless) : undefined;
+    return attended ?? asked[0] ?? all[0];
   }
 
   /**
@@ -168,7 +191,7 @@ export class SessionStore implements SessionStorage {
   }
 
   async #readFolders(): Promise<KnownFolder[]> {
-    const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
+    const folders = await this.#listFolders();
     return Promise.all(folders.map((name) => this.#readFolder(name)));
   }
 
@@ -192,16 +215,14 @@ export class SessionStore implements SessionStorage {
 
   /**
    * A new session with one branch of another one: up to `entry`, by default up to its leaf; null:
-   * without any entry of it.
+   * without any entry of it. With `newId` as its id, if that is free.
    */
-  async fork(
-    idOrPath: string,
-    options: { cwd?: string; entry?: number | null } = {},
-  ): Promise<SessionFile> {
+  async fork(idOrPath: string, options: ForkOptions = {}): Promise<SessionFile> {
+    const { newId: id = createSessionId() } = options;
+    if (options.newId !== undefined) await this.#assertFree(id);
     const source = await this.open(idOrPath, { readOnly: true });
     try {
       const cwd = resolve(options.cwd ?? source.header.cwd);
-      const id = createSessionId();
       const path = this.#newPath(cwd, id);
       const { entry } = options;
       return await source.fork(path, { newId: id, cwd, ...(entry !== undefined && { id: entry }) });
@@ -222,6 +243,8 @@ export class SessionStore implements SessionStorage {
     await this.#assertFree(id);
     const path = this.#newPath(resolve(cwd || (options.cwd ?? "")), id, createdAt);
     await mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
+    // Contents first: an entry is never there without them.
+    await copyFiles(file, path);
     await copyFile(file, path, constants.COPYFILE_EXCL);
     await chmod(path, FILE_MODE);
     return summarize(path);
@@ -235,6 +258,7 @@ export class SessionStore implements SessionStorage {
     const lock = new FileLock(path, this.#clock.now(), hints);
     try {
       await rm(path);
+      await new FolderFiles(path).remove();
       await removeDrafts(path);
     } finally {
       lock.release();
@@ -273,11 +297,21 @@ export class SessionStore implements SessionStorage {
     return isPath ? resolve(idOrPath) : (await this.find(idOrPath)).path;
   }
 
+  #listFolders(): Promise<string[]> {
+    return namesIn(this.folder, (entry) => entry.isDirectory() && entry.name !== INDEX_FOLDER);
+  }
+
   async #paths(): Promise<string[]> {
-    const folders = await namesIn(this.folder, (entry) => entry.isDirectory());
+    const folders = await this.#listFolders();
     const lists = await Promise.all(folders.map((name) => readableFiles(join(this.folder, name))));
     return lists.flat();
   }
+}
+
+/** Takes all that is in the folder with the contents of another session file. */
+async function copyFiles(from: string, to: string): Promise<void> {
+  const source = new FolderFiles(from);
+  await new FolderFiles(to).take(await readNames(source.folder), source);
 }
 
 /** What the order of pages goes by: the name of a file begins with the time. */

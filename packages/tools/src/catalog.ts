@@ -5,12 +5,12 @@ import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
 import * as entries from "./entries.ts";
 import type { GitOptions } from "./git/program.ts";
-import { mcpCallPresentation, toolSearchPresentation } from "./mcp/presentation.ts";
 import type { NotePad } from "./memory/notes/tool.ts";
 import type { TodoList } from "./memory/todo/tool.ts";
 import type { JobTable } from "./shell/jobs/job-table.ts";
 import type { ShellOptions } from "./shell/tool.ts";
 import type { FetchOptions } from "./web/fetch/tool.ts";
+import type { WebSearchOptions } from "./web/search/tool.ts";
 
 export type { ToolEntry };
 
@@ -25,6 +25,8 @@ export interface ToolOptions {
   middleware?: readonly Middleware[];
   /** False: no access to the web. Default: with approval, if permissions ask for it. */
   fetch?: FetchOptions | false;
+  /** A search of the web, by the service of a model or by a search engine. */
+  web_search?: WebSearchOptions;
 }
 
 /** What tools are made of. */
@@ -80,8 +82,6 @@ export const planPresentation: ToolPresentation = {
 
 const PRESENTATIONS: ReadonlyMap<string, ToolPresentation> = new Map([
   ...TOOLS.map(({ name, presentation }) => [name, presentation] as const),
-  ["tool_search", toolSearchPresentation],
-  ["mcp_call", mcpCallPresentation],
   ["plan", planPresentation],
 ]);
 

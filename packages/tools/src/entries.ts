@@ -14,3 +14,4 @@ export { shellEntry } from "./shell/entry.ts";
 export { taskEntry } from "./agents/task/entry.ts";
 export { todoEntry } from "./memory/todo/tool.ts";
 export { writeEntry } from "./files/write/entry.ts";
+export { webSearchEntry } from "./web/search/entry.ts";

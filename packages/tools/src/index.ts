@@ -14,8 +14,9 @@ export {
   describeContainment,
   findContainment,
 } from "./process/containment.ts";
-export { cleanEnvironment, type EnvironmentOptions } from "./process/environment.ts";
+export { cleanEnvironment, type EnvironmentOptions } from "@gyre/ai/programs";
 export { type FetchOptions, fetchTool } from "./web/fetch/tool.ts";
+export { type WebSearchOptions, webSearchTool } from "./web/search/tool.ts";
 export * from "./search/find/tool.ts";
 export { gitTool } from "./git/tool.ts";
 export { type GitIndexEntry, parseGitIndex } from "./git/index-file.ts";
@@ -28,9 +29,9 @@ export * from "./files/ls/tool.ts";
 export { type OracleOptions, oracleTool } from "./agents/oracle/tool.ts";
 export type * from "./contract/plugin-types.ts";
 export type * from "./contract/rehearsal.ts";
-export { describeHost, isHostGone } from "./process/run-notes.ts";
+export { describeHost, isHostGone } from "@gyre/ai/programs";
 export { type ProgramEnd, runProgram, type RunOptions } from "./process/processes.ts";
-export { fromSource, PROVENANCE_NOTE, type Source } from "./text/provenance.ts";
+export { fromSource, PROVENANCE_NOTE, type Source } from "@gyre/ai/text";
 export { KEPT_PREFIX } from "./files/read/kept-results.ts";
 export * from "./files/read/tool.ts";
 export { type PermissionOptions, permissions } from "./permissions.ts";
@@ -43,6 +44,7 @@ export {
   type PathResolver,
   type PermissionDecision,
   type PermissionMode,
+  type QuestionFacts,
 } from "./permissions/permissions.ts";
 export * from "./catalog.ts";
 export { ToolRegistry, UnknownToolError } from "./contract/registry.ts";
@@ -60,8 +62,8 @@ export {
   type SandboxOptions,
   type SandboxPolicy,
 } from "./sandbox/sandbox.ts";
-export { cleanPath } from "./sandbox/search-path.ts";
-export { sanitize } from "./text/sanitize.ts";
+export { cleanPath } from "@gyre/ai/programs";
+export { sanitize } from "@gyre/ai/text";
 export { type SeenFile, SeenFiles } from "./workspace/seen.ts";
 export * from "./shell/kept-commands.ts";
 export * from "./shell/tool.ts";
@@ -81,3 +83,4 @@ export {
 } from "./workspace/walk.ts";
 export * from "./workspace/workspace.ts";
 export * from "./files/write/tool.ts";
+export { createHostList, type HostList } from "./web/proxy/domains.ts";

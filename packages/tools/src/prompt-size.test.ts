@@ -6,7 +6,7 @@ import { toJsonSchema } from "@gyre/ai";
 import { scriptedModel } from "@gyre/ai/testing";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { PROVENANCE_NOTE } from "./text/provenance.ts";
+import { PROVENANCE_NOTE } from "@gyre/ai/text";
 import { openToolset, type Toolset, type ToolsetOptions } from "./toolset.ts";
 
 /** What every request of an agent with these tools begins with, in tokens. */

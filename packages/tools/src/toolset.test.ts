@@ -161,7 +161,7 @@ describe("openToolset", () => {
   it("has every tool once, and each can say what a call would do", async () => {
     const model = scriptedModel([]);
     const oracle = { client: model, model: model.model };
-    tools = await open(folder, { oracle, task: oracle });
+    tools = await open(folder, { oracle, task: oracle, web_search: oracle });
     const names = tools.registry.list().map(({ name }) => name);
     expect(names).toEqual(TOOLS.map(({ name }) => name));
     expect(names.slice(0, DEFAULT_TOOLS.length)).toEqual(DEFAULT_TOOLS);
@@ -255,5 +255,28 @@ describe("openToolset", () => {
     await tools.close();
     tools = undefined;
     expect(await readdir(join(folder, "state"))).toEqual([]);
+  });
+});
+
+describe("folders that may be read", () => {
+  it("are read without a question, and not written to", async () => {
+    const [root, pages] = [join(folder, "work"), join(folder, "pages")];
+    await mkdir(root);
+    await mkdir(pages);
+    await writeFile(join(pages, "tea.md"), "green");
+    await writeFile(join(root, "own.md"), "own");
+    tools = await open(root, { readable: [pages, root] });
+    const path = join(pages, "tea.md");
+    const access = async (name: string, args: Record<string, unknown>): Promise<unknown> => {
+      const tool = tools?.registry.get(name);
+      return tool && isGuarded(tool) ? tool.access(args) : undefined;
+    };
+    expect(await access("read", { path })).toMatchObject({ kind: "read" });
+    expect(await access("read", { path })).not.toHaveProperty("outside");
+    await expect(access("write", { path, content: "black" })).rejects.toThrow("leads out");
+    // The workspace itself stays what it is.
+    expect(await access("write", { path: "own.md", content: "x" })).toMatchObject({
+      kind: "write",
+    });
   });
 });

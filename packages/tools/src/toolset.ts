@@ -2,14 +2,13 @@ import { existsSync } from "node:fs";
 import { access, chmod, constants, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
-import { cleanPath } from "./sandbox/search-path.ts";
+import { cleanEnvironment, cleanPath } from "@gyre/ai/programs";
 import type { AgentTool } from "@gyre/agent";
 import { type Clock, errnoOf, systemClock } from "@gyre/ai";
 import { taskEntry } from "./agents/task/entry.ts";
 import { type ToolOptions, type ToolParts, TOOLS } from "./catalog.ts";
 import type { ToolEntry } from "./contract/entry.ts";
 import type { ToolEnv } from "./contract/env.ts";
-import { cleanEnvironment } from "./process/environment.ts";
 import { JobTable } from "./shell/jobs/job-table.ts";
 import { KEEPING, reapLeftovers, TEMPORARY_NAME } from "./process/leftovers.ts";
 import { removeFolder } from "./process/remove-folder.ts";
@@ -30,6 +29,10 @@ const MAKING_ORDER = TOOLS.toSorted((a, b) => findRank(a) - findRank(b));
 export interface ToolsetOptions extends ToolOptions {
   /** The folder to work in. */
   root: string;
+  /** Further folders that belong to the workspace; see `Workspace.addFolder`. */
+  addDirs?: readonly string[];
+  /** Folders outside of the workspace that tools and commands may read without a question. */
+  readable?: readonly string[];
   /**
    * The tools to have, by name and in this order. Default: all. Only these are loaded; a
    * name that is not known is an error.
@@ -45,6 +48,8 @@ export interface ToolsetOptions extends ToolOptions {
   network?: boolean;
   /** Hosts that commands without a network reach; see `ShellOptions`. */
   domains?: readonly string[];
+  /** The most that `domains` and answers may allow; see `ShellOptions`. */
+  mostDomains?: readonly string[];
   /** Whether a command that may use the network connects to a host that is not listed; see `ShellOptions`. */
   decideHost?: (host: string, port: number) => Promise<boolean>;
   /** Further folders that commands may change, absolute. One that is missing is made. */
@@ -73,6 +78,8 @@ export interface ToolsetOptions extends ToolOptions {
   clock?: Clock;
   /** The whole of a long result by its key: `read` gives it for the path `kept:KEY`. */
   kept?: (key: string) => Promise<string | undefined>;
+  /** Why the model does not get a file that is no text: see `ToolEnv`. Without it, `read` gives it images alone. */
+  explainFile?: ToolEnv["explainFile"];
   /** The most tokens that a page of a result may take: less than a result that is shortened. */
   pageTokens?: () => number;
 }
@@ -118,11 +125,19 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const workspace = await openWorkspace(options.root, {
     readOnly: [...readOnly, ...files.map((path) => toPattern(relative(root, path)))],
     ...(secret && { hidden: secret }),
+    ...(options.addDirs && { folders: options.addDirs }),
+    environment,
   });
+  const around = [workspace.root, ...workspace.folders];
+  const readable = (options.readable ?? [])
+    .map(realPlace)
+    .filter((folder) => !around.some((each) => isWithin(folder, each)));
+  for (const folder of readable) workspace.allowReading(folder, { unasked: true });
   const spoolFolder = await mkdtemp(join(stateFolder, "agent-")).catch(async (error: unknown) => {
     await workspace.close();
     throw error;
   });
+  const closers = new Map<object, () => Promise<void>>();
   const env: ToolEnv = {
     workspace,
     seen: new SeenFiles(),
@@ -136,6 +151,8 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     clock,
     ...(options.pageTokens && { pageTokens: options.pageTokens }),
     ...(options.kept && { kept: options.kept }),
+    ...(options.explainFile && { explainFile: options.explainFile }),
+    onClose: (key, work) => void closers.set(key, work),
   };
   // The folder has a name that no other process has.
   const token = basename(spoolFolder).replace(/^agent-/, "");
@@ -143,7 +160,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
   const todos = new TodoList();
   const notes = new NotePad();
   const made = new Map<string, AgentTool>();
-  const shell = shellOptions(options, jobs);
+  const shell = { ...shellOptions(options, jobs), readable };
   const shared = new Map<string, AgentTool>();
   const parts = { env, jobs, todos, notes, shell, options, shared };
   const make = async (entry: ToolEntry<ToolParts>): Promise<AgentTool> => {
@@ -169,6 +186,7 @@ export async function openToolset(options: ToolsetOptions): Promise<Toolset> {
     notes,
     async close() {
       await jobs.close();
+      for (const work of closers.values()) await work();
       await workspace.close();
       await removeFolder(spoolFolder);
       if (stateFolder !== wanted) await removeFolder(stateFolder);
@@ -210,11 +228,12 @@ function isOffered({ name, needsOptions }: ToolEntry<ToolParts>, options: ToolOp
 
 function shellOptions(options: ToolsetOptions, jobs: JobTable): ShellOptions {
   const { network = false, environment = process.env, hidden = [], secret = [], tools } = options;
-  const { sandbox, writable, domains, decideHost } = options;
+  const { sandbox, writable, domains, mostDomains, decideHost } = options;
   return {
     network,
     ...(decideHost && { decideApproved: decideHost }),
     ...(domains && { domains }),
+    ...(mostDomains && { mostDomains }),
     ...(writable && { writable }),
     unconfined: (typeof sandbox === "object" ? sandbox.kind : sandbox) === "none",
     hidden: [...secretPlaces(homedir(), environment), ...hidden, ...secret],

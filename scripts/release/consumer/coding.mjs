@@ -8,7 +8,7 @@ mkdirSync("work");
 writeFileSync(
   "tea-server.mjs",
   `import { defineTool } from "@gyre/agent";
-import { serveMcp } from "@gyre/tools/mcp";
+import { serveMcp } from "@gyre/mcp";
 const brew = defineTool({ name: "brew", description: "Brews tea.", parameters: { type: "object" }, execute: () => "Brewed." });
 const { stdin, stdout } = process;
 const { signal } = new AbortController();

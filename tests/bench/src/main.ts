@@ -6,6 +6,7 @@ import type { Case, Line } from "./measure/lines.ts";
 import { cliCases } from "./program/cli.ts";
 import { durableCases } from "./program/durable.ts";
 import { fileCases } from "./program/files.ts";
+import { listCases } from "./program/lists.ts";
 import { serviceCases } from "./library/services.ts";
 import { sseCases } from "./library/sse.ts";
 import { tuiCases } from "./program/tui.ts";
@@ -42,6 +43,11 @@ const GROUPS: Readonly<Record<string, Group>> = {
     beside: "floor",
     about: "Commands and searches in a large workspace (wall time; GYRE_FILES sets how large)",
     cases: fileCases,
+  },
+  lists: {
+    beside: "floor",
+    about: "Pages of 50 of 20,000 sessions (wall time)",
+    cases: listCases,
   },
   durable: {
     beside: "session file",

@@ -6,7 +6,7 @@ import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { createCodingAgent } from "@gyre/coding";
 import type { PermissionMode } from "@gyre/tools";
-import type { Task, TaskCall } from "./tasks.ts";
+import type { Task, TaskCall } from "./task.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "project/README.md": "# Tea\n\nAdds teas.\n",

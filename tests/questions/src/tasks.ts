@@ -1,32 +1,14 @@
-/** A call that the model makes: the tool and its arguments. */
-export type TaskCall = readonly [tool: string, args: Record<string, unknown>];
-
-/** Why a person must be asked about a call. */
-export type Reason = "network" | "outside" | "destructive";
-
-/** A call that must not be made without asking. */
-export interface DelicateCall {
-  call: TaskCall;
-  reason: Reason;
-}
-
-/** What a person has a coding agent do, as the calls that its model makes for it. */
-export interface Task {
-  title: string;
-  calls: readonly (TaskCall | DelicateCall)[];
-}
-
-const shell = (command: string): TaskCall => ["shell", { command }];
-const read = (path: string): TaskCall => ["read", { path }];
-const grep = (pattern: string, path = "."): TaskCall => ["grep", { pattern, path }];
-const write = (path: string, content: string): TaskCall => ["write", { path, content }];
-const edit = (path: string, oldText: string, newText: string): TaskCall => [
-  "edit",
-  { path, edits: [{ oldText, newText }] },
-];
-const network = (call: TaskCall): DelicateCall => ({ call, reason: "network" });
-const outside = (call: TaskCall): DelicateCall => ({ call, reason: "outside" });
-const destructive = (call: TaskCall): DelicateCall => ({ call, reason: "destructive" });
+import {
+  destructive,
+  edit,
+  grep,
+  network,
+  outside,
+  read,
+  shell,
+  type Task,
+  write,
+} from "./task.ts";
 
 /**
  * Forty tasks on the repository of `openRepository`: 24 that stay inside of the workspace, 8 that

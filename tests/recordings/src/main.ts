@@ -6,6 +6,7 @@ import {
 } from "./conversations/conversations.ts";
 import { playDerived } from "./derived/derived.ts";
 import { loadRecordings } from "./responses/manifest.ts";
+import { playSchemas } from "./responses/json-schema.ts";
 import { playVectors } from "./responses/plain-sse.ts";
 import { playAll } from "./responses/play-all.ts";
 
@@ -44,9 +45,11 @@ async function run(): Promise<boolean> {
   const { only } = values;
   const all = loadRecordings(folder);
   const began = performance.now();
+  const schemas = playSchemas(folder);
+  const vectors = [...playVectors(folder), ...schemas.results];
   const results = [
     ...(await playAll(all, only)),
-    ...playVectors(folder).filter(({ name }) => name.includes(only)),
+    ...vectors.filter(({ name }) => name.includes(only)),
   ];
   for (const { name, problems } of results) {
     for (const problem of problems) console.log(`${name}\n    ${problem}`);
@@ -54,6 +57,7 @@ async function run(): Promise<boolean> {
   let failed = results.filter(({ problems }) => problems.length > 0).length;
   let passed = results.length - failed;
   console.log(`${results.length} recordings in ${seconds(began)} s`);
+  for (const line of schemas.summary) console.log(line);
   const conversations = values.conversations ? await playConversations(all, only) : [];
   for (const { name, problems } of conversations) {
     for (const problem of problems) console.log(`${name}\n    ${problem}`);

@@ -41,7 +41,7 @@ class Laboratory {
       }
     }
     // What the packages need beside each other is found where it is installed.
-    for (const name of ["typebox", "@standard-schema"]) {
+    for (const name of ["@standard-schema"]) {
       const installed = await realpath(join(ROOT, "node_modules", name)).catch(() => undefined);
       if (installed) await symlink(installed, join(modules, name));
     }

@@ -1,5 +1,5 @@
 import { Agent, type AgentMessage, defineTool } from "@gyre/agent";
-import { call, scriptedModel } from "@gyre/ai/testing";
+import { call, fail, scriptedModel } from "@gyre/ai/testing";
 import { Checker } from "./checker/checker.ts";
 import { type Driver, makeDriver, type Parts } from "./world/driver.ts";
 import { Gatekeeper } from "./world/gatekeeper.ts";
@@ -40,6 +40,11 @@ async function loadLater(): Promise<void> {
   const agent = new Agent({ model: model.model, protocol: model, tools: [wait] });
   await agent.prompt("Wait.");
   await agent.continue();
+  const full = scriptedModel([fail("The context is too large.", { kind: "overflow" })]);
+  await new Agent({ model: full.model, protocol: full }).prompt("Wait.");
+  const busy = scriptedModel([fail("Busy.", { kind: "overloaded" })]);
+  const retry = { maxRetries: 0 };
+  await new Agent({ model: busy.model, protocol: busy, retry }).prompt("Wait.");
 }
 
 let stray: ((error: unknown) => void) | undefined;

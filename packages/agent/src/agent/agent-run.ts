@@ -1,4 +1,4 @@
-import { EventStream } from "@gyre/ai";
+import { type AnySchema, EventStream, loadPart } from "@gyre/ai";
 import type { AgentEndEvent, AgentEvent, PendingCall } from "../contract/types.ts";
 import { joinUpdates } from "../loop/loop.ts";
 import { type AgentEnd, assertSucceeded } from "./answer.ts";
@@ -8,12 +8,21 @@ export class AgentRun<T = undefined, Event = AgentEvent, Pending = PendingCall> 
   Event,
   AgentEndEvent<Pending>
 > {
-  constructor() {
+  readonly #schema: AnySchema | undefined;
+
+  /** `schema`: of the answer. */
+  constructor(schema?: AnySchema) {
     super(
       (event) => (event as AgentEvent).type === "agent_end",
       (event) => event as AgentEndEvent<Pending>,
       (last, next) => joinUpdates(last as AgentEvent, next as AgentEvent) as Event | undefined,
     );
+    this.#schema = schema;
+  }
+
+  /** Whether it was given an `output` schema. */
+  get hasOutput(): boolean {
+    return this.#schema !== undefined;
   }
 
   /** How the run ended, with its answer. */
@@ -27,12 +36,37 @@ export class AgentRun<T = undefined, Event = AgentEvent, Pending = PendingCall> 
   }
 
   /**
+   * The answer so far, each time more of it has arrived, in a run with an `output` schema. It is
+   * live: it grows in place. Nothing of it is validated yet, and after a repair it begins again.
+   */
+  get outputStream(): AsyncIterable<PartialOutput<T>> {
+    return readOutputs(this as AsyncIterable<unknown>, this.#schema) as AsyncIterable<
+      PartialOutput<T>
+    >;
+  }
+
+  /**
    * The text of all answers, as it arrives. Throws `RunFailedError` at the end of a run that
    * ended with an error.
    */
   get textStream(): AsyncIterable<string> {
     return readText(this as AsyncIterable<unknown> as AsyncIterable<AgentEvent>);
   }
+}
+
+/** A value of which parts may be absent. */
+export type PartialOutput<T> = T extends readonly (infer Item)[]
+  ? PartialOutput<Item>[]
+  : T extends object
+    ? { [Name in keyof T]?: PartialOutput<T[Name]> }
+    : T;
+
+async function* readOutputs(
+  events: AsyncIterable<unknown>,
+  schema: AnySchema | undefined,
+): AsyncGenerator<unknown, void, void> {
+  const { readPartialOutputs } = await loadPart(import("./output.ts"));
+  yield* readPartialOutputs(events as AsyncIterable<AgentEvent>, schema);
 }
 
 async function* readText(events: AsyncIterable<AgentEvent>): AsyncGenerator<string, void, void> {

@@ -168,12 +168,20 @@ describe("one run of its own", () => {
         return script.stream(model, context, given);
       },
     };
-    const agent = new Agent({ model: script.model, protocol, temperature: 0, headers: { a: "1" } });
-    await agent.prompt("1", { temperature: 1, maxTokens: 5, headers: { b: "2" } });
+    const agent = new Agent({
+      model: script.model,
+      protocol,
+      temperature: 0,
+      seed: 1,
+      headers: { a: "1" },
+    });
+    const providerOptions = { openai: { serviceTier: "flex" } } as const;
+    const own = { temperature: 1, maxTokens: 5, seed: 2, providerOptions, headers: { b: "2" } };
+    await agent.prompt("1", own);
     await agent.prompt("2");
     expect(options).toMatchObject([
-      { temperature: 1, maxTokens: 5, headers: { a: "1", b: "2" } },
-      { temperature: 0, headers: { a: "1" } },
+      { temperature: 1, maxTokens: 5, seed: 2, providerOptions, headers: { a: "1", b: "2" } },
+      { temperature: 0, seed: 1, headers: { a: "1" } },
     ]);
     expect(options[1]).not.toHaveProperty("maxTokens");
   });
@@ -480,7 +488,7 @@ describe("a call that a person has to approve", () => {
     [{ type: "approve", fingerprint: 1 }, '"fingerprint" of the decision on "p" is a text.'],
     [
       { type: "result", result: { text: "20" } },
-      'The result for "p" has "content", a list of texts and images.',
+      'The result for "p" has "content", a list of texts, images and files.',
     ],
   ])("R27: %j is no decision, and the call waits as before", async (decision, message) => {
     const { agent, script } = make([call("pay", { amount: 50 }, "p"), "Paid."]);

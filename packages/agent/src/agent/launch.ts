@@ -1,4 +1,4 @@
-import { loadPart, type AnySchema, type UserContent } from "@gyre/ai";
+import { GENERATION_OPTIONS, loadPart, type AnySchema, type UserContent } from "@gyre/ai";
 import type {
   AgentEndEvent,
   AgentEvent,
@@ -37,7 +37,7 @@ export interface Launch {
 /** The options of a prompt that are for its run. */
 export type LaunchOptions = RunOverrides & { signal?: AbortSignal; output?: AnySchema };
 
-const OVERRIDES: readonly (keyof Launch["overrides"])[] = [
+const OVERRIDES: ReadonlySet<string> = new Set<keyof Launch["overrides"]>([
   "temperature",
   "maxTokens",
   "headers",
@@ -45,7 +45,12 @@ const OVERRIDES: readonly (keyof Launch["overrides"])[] = [
   "toolChoice",
   "middleware",
   "caller",
-];
+  ...GENERATION_OPTIONS,
+]);
+
+function isOverride(name: string): name is keyof Launch["overrides"] {
+  return OVERRIDES.has(name);
+}
 
 /** A run on a prompt. Calls that wait for a person are denied: the user went on. */
 export function launchPrompt(
@@ -130,7 +135,9 @@ function readOptions(
 ): Pick<Launch, "signal" | "schema" | "tools" | "overrides"> {
   const { signal, output: schema, tools } = options;
   const overrides: Record<string, unknown> = {};
-  for (const name of OVERRIDES) if (options[name] !== undefined) overrides[name] = options[name];
+  for (const name in options) {
+    if (isOverride(name) && options[name] !== undefined) overrides[name] = options[name];
+  }
   return { signal, schema, tools, overrides };
 }
 

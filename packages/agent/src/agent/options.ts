@@ -1,4 +1,5 @@
 import {
+  type GenerationOptions,
   type ImageContent,
   type Model,
   type ModelName,
@@ -128,6 +129,7 @@ export type AgentListener<Event = AgentEvent> = (event: Event) => void | Promise
  */
 export type RunOverrides = Pick<
   AgentOptions,
+  | keyof GenerationOptions
   | "temperature"
   | "maxTokens"
   | "headers"

@@ -1,15 +1,18 @@
 import {
   type AnySchema,
+  type AssistantMessage,
   errorMessage,
   type InferArguments,
   isRecord,
   type JsonSchema,
+  type OutputFormat,
+  PartialJsonParser,
   textOf,
   toJsonSchema,
   validateToolArguments,
 } from "@gyre/ai";
 import { userMessage } from "../transcript/input.ts";
-import type { AgentEndEvent, AgentMessage, AgentTool } from "../contract/types.ts";
+import type { AgentEndEvent, AgentEvent, AgentMessage, AgentTool } from "../contract/types.ts";
 
 /** How often the model is asked again for an answer that fits. */
 export const MAX_OUTPUT_REPAIRS = 3;
@@ -28,11 +31,14 @@ export class OutputError extends Error {
 }
 
 /**
- * A typed answer: a tool whose arguments are the answer, so that validation and repair are those
- * of every tool call. JSON text is accepted as well; a model that gives neither is reminded.
+ * A typed answer. Services with structured output are asked for it (`format`): it is the text of the
+ * last response. Others get a tool whose arguments are the answer, so that validation and repair are
+ * those of every tool call. Either is accepted from any model; one that gives neither is reminded.
  */
 export class TypedOutput<S extends AnySchema> {
   readonly tool: AgentTool;
+  /** For services that make text fit a schema. */
+  readonly format: OutputFormat;
   readonly #schema: S;
   /** What the arguments are, where the answer itself cannot be. */
   readonly #wrapper: JsonSchema | undefined;
@@ -44,27 +50,30 @@ export class TypedOutput<S extends AnySchema> {
     this.#schema = schema;
     const json = toJsonSchema(schema);
     this.#wrapper = canBeArguments(json) ? undefined : wrap(json);
+    this.format = { schema: this.#wrapper ?? json, tool: ANSWER_TOOL };
     this.tool = {
       name: ANSWER_TOOL,
       description:
         "Gives your final answer. Call it once, when you are done, with the answer as its arguments; do not answer in any other way.",
       parameters: this.#wrapper ?? schema,
       execute: async (args) => {
-        if (this.#wrapper) await this.#unwrap(args);
-        else this.#answer = { value: args as InferArguments<S> };
+        await this.#accept(args);
         return { content: [{ type: "text", text: "Answer taken." }], terminate: true };
       },
     };
   }
 
   /** The reminder for a model that would stop; nothing once there is an answer. */
-  async remind(text: string, timestamp: number): Promise<AgentMessage | undefined> {
-    if (this.#answer || (await this.#readText(text)) || this.#repairs >= MAX_OUTPUT_REPAIRS) {
-      return undefined;
-    }
+  async remind(
+    last: AssistantMessage | undefined,
+    timestamp: number,
+  ): Promise<AgentMessage | undefined> {
+    if (this.#answer || (await this.#read(last))) return undefined;
+    // A model that refuses does so again.
+    if (this.#repairs >= MAX_OUTPUT_REPAIRS || isRefusal(last)) return undefined;
     this.#repairs++;
     return userMessage(
-      `Your answer was not given in the form that was asked for. ${this.#problem} Call the tool "${ANSWER_TOOL}" with the answer.`,
+      `Your answer was not given in the form that was asked for. ${this.#problem} Call the tool "${ANSWER_TOOL}" with the answer; if you have no such tool, answer with its JSON alone.`,
       timestamp,
     );
   }
@@ -73,30 +82,59 @@ export class TypedOutput<S extends AnySchema> {
   async take(end: AgentEndEvent): Promise<() => InferArguments<S>> {
     const { finalMessage } = end;
     // A run that ends at a limit sends no reminder, and its text is not read yet.
-    if (!this.#answer && finalMessage?.stopReason === "stop") {
-      await this.#readText(textOf(finalMessage));
-    }
+    if (!this.#answer) await this.#read(finalMessage);
     return () => {
       if (this.#answer) return this.#answer.value;
       throw new OutputError(end, end.finalMessage?.errorMessage ?? this.#problem);
     };
   }
 
-  async #readText(text: string): Promise<boolean> {
-    const found = findJson(text);
+  /** The answer of a message, as a call or as text. Throws where it has none that fits. */
+  async readFrom(message: AssistantMessage): Promise<InferArguments<S>> {
+    const call = message.content.find(
+      (block) => block.type === "toolCall" && block.name === ANSWER_TOOL,
+    );
+    if (call?.type === "toolCall") {
+      const checked = await validateToolArguments(this.tool, call.arguments);
+      if (!checked.ok) throw new Error(checked.error);
+      await this.#accept(checked.value);
+    } else await this.#read(message);
+    if (this.#answer) return this.#answer.value;
+    throw new Error(this.#problem);
+  }
+
+  /** Arguments that fit. */
+  async #accept(args: unknown): Promise<void> {
+    if (this.#wrapper) await this.#unwrap(args);
+    else this.#answer = { value: args as InferArguments<S> };
+  }
+
+  /** Reads the text of a response that is whole. */
+  async #read(message: AssistantMessage | undefined): Promise<boolean> {
+    if (message?.stopReason === "length") {
+      this.#problem = "It was cut off at the limit of its length (maxTokens).";
+      return false;
+    }
+    if (message?.stopReason !== "stop") return false;
+    const text = textOf(message);
+    const found = isRefusal(message) ? undefined : findJson(text);
     if (!found) {
-      this.#problem = "It was neither a call nor JSON.";
+      this.#problem = isRefusal(message)
+        ? `The model refused: ${text}`
+        : "It was neither a call nor JSON.";
       return false;
     }
     const given = found.value;
+    const parameters = this.#wrapper ?? this.#schema;
+    // A service that was given the wrapper answers with it.
+    const isWrapped = isRecord(given) && Object.keys(given).join() === WRAPPED;
     const checked = await validateToolArguments(
-      { name: ANSWER_TOOL, parameters: this.#wrapper ?? this.#schema },
-      this.#wrapper ? { [WRAPPED]: given } : given,
+      { name: ANSWER_TOOL, parameters },
+      this.#wrapper && !isWrapped ? { [WRAPPED]: given } : given,
     );
     try {
       if (!checked.ok) throw new Error(checked.error);
-      if (this.#wrapper) await this.#unwrap(checked.value);
-      else this.#answer = { value: checked.value as InferArguments<S> };
+      await this.#accept(checked.value);
     } catch (error) {
       this.#problem = errorMessage(error);
     }
@@ -116,6 +154,50 @@ export class TypedOutput<S extends AnySchema> {
     }
     this.#answer = { value: value as InferArguments<S> };
   }
+}
+
+/**
+ * The answer that the last message of a run with an `output` schema has, for programs that find the
+ * run in a store. Throws where it has none that fits.
+ */
+export function readAnswer<const S extends AnySchema>(
+  schema: S,
+  message: AssistantMessage,
+): Promise<InferArguments<S>> {
+  return new TypedOutput(schema).readFrom(message);
+}
+
+/** The answer of a run as far as it has come, from the arguments of its call or from JSON text. */
+export async function* readPartialOutputs(
+  events: AsyncIterable<AgentEvent>,
+  schema: AnySchema | undefined,
+): AsyncGenerator<unknown, void, void> {
+  if (schema === undefined) return;
+  const isBare = canBeArguments(toJsonSchema(schema));
+  let texts = new Map<number, PartialJsonParser>();
+  for await (const event of events) {
+    if (event.type === "message_start") texts = new Map();
+    if (event.type !== "message_update") continue;
+    const { assistantMessageEvent: update } = event;
+    let value: unknown;
+    if (update.type === "toolcall_delta") {
+      const call = update.partial.content[update.contentIndex];
+      if (call?.type === "toolCall" && call.name === ANSWER_TOOL) value = call.arguments;
+    } else if (update.type === "text_delta") {
+      const parser = texts.get(update.contentIndex) ?? new PartialJsonParser();
+      texts.set(update.contentIndex, parser);
+      parser.feed(update.delta);
+      ({ value } = parser);
+    }
+    const answer = !isBare && isRecord(value) && WRAPPED in value ? value[WRAPPED] : value;
+    const isWrapper = !isBare && isRecord(value) && !(WRAPPED in value);
+    if (answer !== undefined && !isWrapper) yield answer;
+  }
+}
+
+/** Whether the service reports that the model refused to answer. */
+function isRefusal(message: AssistantMessage | undefined): boolean {
+  return message?.report?.details?.["refusal"] !== undefined;
 }
 
 /**

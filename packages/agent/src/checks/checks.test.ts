@@ -7,9 +7,15 @@ const make = (options: object): Agent => new Agent(options);
 describe("a name from another library", () => {
   it.each<[object, RegExp]>([
     [{ maxOutputTokens: 9 }, /no option "maxOutputTokens": write maxTokens\.$/],
-    [{ topP: 0.5 }, /no option "topP": write onPayload, which can add it to the request\.$/],
-    [{ stopSequences: ["."] }, /no option "stopSequences": write onPayload/],
-    [{ providerOptions: {} }, /no option "providerOptions": write cacheRetention, .*onPayload/],
+    [
+      { extraBody: {} },
+      /no option "extraBody": write onPayload, which can add it to the request\.$/,
+    ],
+    [{ stop: ["."] }, /no option "stop": write stopSequences\.$/],
+    [
+      { serviceTier: "flex" },
+      /no option "serviceTier": write providerOptions, under the id of the service/,
+    ],
     [
       { onFinish: () => {} },
       /no option "onFinish": write agent\.subscribe\(\(event\) => \.\.\.\), for agent_end\.$/,

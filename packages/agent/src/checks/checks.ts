@@ -44,7 +44,7 @@ function checkSpelling(kind: Place, options: Readonly<Record<string, unknown>>):
 /** Whether two names differ by case, underscores and at most one slip of the keys. */
 function isSlip(written: string, meant: string): boolean {
   const [a, b] = [written, meant].map((name) => name.toLowerCase().replaceAll("_", ""));
-  if (a === undefined || b === undefined) return false;
+  if (a === undefined || b === undefined || Math.abs(a.length - b.length) > 1) return false;
   let start = 0;
   while (start < a.length && a[start] === b[start]) start++;
   let end = 0;

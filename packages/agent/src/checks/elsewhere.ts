@@ -21,6 +21,10 @@ export interface EventAdvice {
 
 type Advices = Readonly<Record<string, Advice | EventAdvice | string>>;
 
+const IN_SERVICE: Advice = {
+  options: ["providerOptions"],
+  why: "under the id of the service",
+};
 const IN_BODY: Advice = { options: ["onPayload"], why: "which can add it to the request" };
 const INSTRUCTIONS: Advice = { options: ["instructions"], method: "setSystemPrompt" };
 const GUARD: Advice = { options: ["middleware"], why: "with [{ tool }] or [{ model }]" };
@@ -46,15 +50,12 @@ const OF_AGENT: Advices = {
   maxSteps: "limits.maxTurns",
   stopWhen: "limits.maxTurns",
   maxOutputTokens: "maxTokens",
-  topP: IN_BODY,
-  topK: IN_BODY,
-  presencePenalty: IN_BODY,
-  frequencyPenalty: IN_BODY,
-  stopSequences: IN_BODY,
-  providerOptions: {
-    options: ["cacheRetention", "thinkingBudgets", "sessionId", "onPayload"],
-    why: "whichever it is about",
-  },
+  logitBias: IN_SERVICE,
+  serviceTier: IN_SERVICE,
+  safetySettings: IN_SERVICE,
+  stop: "stopSequences",
+  n: IN_BODY,
+  extraBody: IN_BODY,
   modelSettings: { options: ["temperature", "maxTokens", "toolChoice"] },
   reasoningEffort: { options: ["thinkingLevel"], method: "setThinkingLevel" },
   activeTools: { options: ["tools"] },

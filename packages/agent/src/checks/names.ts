@@ -1,14 +1,35 @@
+import type { GenerationOptions, RetryOptions } from "@gyre/ai";
 import type { AgentToolOptions } from "../agent/as-tool.ts";
 import type { AgentOptions, ContinueOptions, PromptOptions } from "../agent/options.ts";
 import type { ContextConfig } from "../contract/compaction.ts";
 import type { Middleware } from "../contract/middleware.ts";
-import type { AgentTool, Limits, RetryOptions, WatchdogOptions } from "../contract/types.ts";
+import type { AgentTool, Limits, WatchdogOptions } from "../contract/types.ts";
 import type { GenerateOptions } from "../generate.ts";
 
 /** Every name of an options type; the compiler finds one that is missing here. */
 type Names<Options> = Readonly<Record<keyof Options, true>>;
 
+const GENERATION = {
+  topP: true,
+  topK: true,
+  minP: true,
+  seed: true,
+  stopSequences: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  parallelToolCalls: true,
+  strictTools: true,
+  verbosity: true,
+  userId: true,
+  logprobs: true,
+  cacheBreakpoints: true,
+  outputFormat: true,
+  serviceTools: true,
+  providerOptions: true,
+} as const satisfies Names<GenerationOptions>;
+
 const RUN = {
+  ...GENERATION,
   temperature: true,
   maxTokens: true,
   headers: true,
@@ -21,6 +42,7 @@ const RUN = {
 } as const;
 
 const AGENT = {
+  ...GENERATION,
   model: true,
   fallbackModels: true,
   fallbackOn: true,

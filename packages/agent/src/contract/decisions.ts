@@ -23,7 +23,9 @@ function checkDecision(id: string, value: unknown): void {
       return checkApproval(id, fields);
     case "result":
       if (isRecord(fields["result"]) && isContent(fields["result"]["content"])) return undefined;
-      throw new TypeError(`The result for "${id}" has "content", a list of texts and images.`);
+      throw new TypeError(
+        `The result for "${id}" has "content", a list of texts, images and files.`,
+      );
     case "deny":
     case "wait":
       return undefined;
@@ -38,7 +40,13 @@ function checkApproval(id: string, fields: Readonly<Record<string, unknown>>): v
   if (wrong !== undefined) {
     throw new TypeError(`There is no "${wrong}" of an approval: write args.`);
   }
-  const { fingerprint, args } = fields;
+  const { fingerprint, args, keep, direct } = fields;
+  const isList = Array.isArray(keep) && keep.every((each) => typeof each === "number");
+  if ((keep !== undefined && !isList) || (direct !== undefined && typeof direct !== "boolean")) {
+    throw new TypeError(
+      `Of the decision on "${id}", "keep" is a list of numbers, and "direct" is true or false.`,
+    );
+  }
   if (fingerprint !== undefined && typeof fingerprint !== "string") {
     throw new TypeError(`"fingerprint" of the decision on "${id}" is a text.`);
   }
@@ -56,6 +64,7 @@ function isContent(value: unknown): boolean {
       (block) =>
         isRecord(block) &&
         (block["type"] === "image" ||
+          block["type"] === "file" ||
           (block["type"] === "text" && typeof block["text"] === "string")),
     )
   );

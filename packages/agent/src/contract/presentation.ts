@@ -44,6 +44,8 @@ export interface FileChange {
 export interface ResultSummary {
   /** One line: "12 matches in 3 files". */
   summary?: string;
+  /** The model got a part of what there is; the summary says which. */
+  isPartial?: boolean;
   /** Short facts beside the name of the call: "exit 1", "+3 -1". */
   facts?: readonly string[];
   /**

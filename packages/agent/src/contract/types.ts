@@ -11,6 +11,7 @@ import {
   type Message,
   type Model,
   type ProtocolClient,
+  type RetryOptions,
   type StreamFn,
   type StreamOptions,
   type ThinkingLevel,
@@ -250,9 +251,17 @@ export interface PendingCall<Call = ToolCall> {
 export type Decision<Args = Record<string, unknown>> =
   /**
    * `fingerprint`: what exactly was approved, for middleware that computes one. `args`: what the
-   * tool is run with in place of the arguments of the call; checked as those are.
+   * tool is run with in place of the arguments of the call; checked as those are. Of a call that
+   * middleware made without an effect before it asked: `keep` has the numbers of the effects that are kept,
+   * all without it; with `direct` they are discarded, and it is made again.
    */
-  | { type: "approve"; fingerprint?: string; args?: Args }
+  | {
+      type: "approve";
+      fingerprint?: string;
+      args?: Args;
+      keep?: readonly number[];
+      direct?: boolean;
+    }
   | { type: "deny"; reason?: string }
   | { type: "result"; result: AgentToolResult }
   /** Not decided yet: the call stays pending and the run ends suspended again. */
@@ -399,24 +408,6 @@ export type QueueMode = "one-at-a-time" | "all";
  * `concurrent`. `sequential`: none. `parallel`: all.
  */
 export type ToolExecutionMode = "auto" | "sequential" | "parallel";
-
-/** How often the loop retries a failed request, and how long it waits in between. */
-export interface RetryOptions {
-  /**
-   * Default 4; for overload, rate limits, network faults and early ends 9. While another of
-   * `fallbackModels` can be asked: 2, and none that begins later than 10 s after the request.
-   */
-  maxRetries?: number;
-  /**
-   * Default 300,000: of overload, rate limits, network faults and early ends, no retry begins
-   * later than this after the first failure.
-   */
-  maxElapsedMs?: number;
-  /** Default 1,000; doubles with each attempt, with full jitter. */
-  baseDelayMs?: number;
-  /** Default 30,000. */
-  maxDelayMs?: number;
-}
 
 /** A failure after which another model may be asked: its kind, or its HTTP status. */
 export type FallbackReason = FailureKind | number;

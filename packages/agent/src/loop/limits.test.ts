@@ -37,6 +37,20 @@ describe("R23: limits", () => {
     expect(end.finalMessage?.errorMessage).toMatch(/what the run has cost is not known/);
   });
 
+  it("R23: maxCostUsd stops where a tool of the service has no price, and says so", async () => {
+    const { end } = await play({
+      script: (_context, _options, index) => ({
+        parts: [call("x", { n: index }, `c${index}`)],
+        usage: { input: 1, output: 1, unpricedTools: ["codeExecution"] },
+      }),
+      tools: [tool("x")],
+      config: { model: priced, limits: { maxCostUsd: 100, maxTurns: 9 } },
+    });
+    expect([end.stop, end.turns]).toEqual(["error", 2]);
+    expect(end.finalMessage?.errorMessage).toMatch(/ran a tool of its service/);
+    expect(end.usage.cost).toMatchObject({ total: 2, notIncluded: ["codeExecution"] });
+  });
+
   it("R23: maxCostUsd holds for a stream function that reports tokens and no cost", async () => {
     let asked = 0;
     const { end } = await play({

@@ -13,7 +13,6 @@ import { Run, type RunSetup } from "../run/run.ts";
 import { isAssistant, isBrokenOffText, listCalls } from "../transcript/history.ts";
 import { failedMessage } from "./failed-message.ts";
 import { respond } from "./model-call.ts";
-import { repairTranscript } from "./repair.ts";
 import { answerCalls, type CallResults, NO_RESULTS } from "./tool-calls.ts";
 import type {
   AgentContext,
@@ -148,17 +147,21 @@ async function takeTurn(run: Run): Promise<AgentStop | "continue"> {
   let message: AssistantMessage;
   let answered: CallResults | undefined;
   try {
-    const repaired = isFirst ? await repairTranscript(run) : undefined;
-    const mayEnd = repaired?.waiting || repaired?.answered.terminate || run.config.interrupted;
+    const open = isFirst ? run.history.unanswered() : [];
+    const repaired =
+      open.length > 0
+        ? await (await loadPart(import("./repair.ts"))).repairTranscript(run, open)
+        : isFirst && { waiting: undefined, answered: NO_RESULTS };
+    const mayEnd =
+      repaired && (repaired.waiting || repaired.answered.terminate || run.config.interrupted);
     const earlier =
-      repaired &&
-      mayEnd &&
-      (await loadPart(import("./earlier-turn.ts"))).findEarlierTurn(run, repaired);
+      mayEnd && (await loadPart(import("./earlier-turn.ts"))).findEarlierTurn(run, repaired);
     if (earlier) {
       await inject(run, "prompt");
       ({ message, answered } = earlier);
     } else {
-      const isSteered = repaired?.answered.steered || run.config.skipInitialSteeringPoll;
+      const isSteered =
+        (repaired && repaired.answered.steered) || run.config.skipInitialSteeringPoll;
       if (isFirst && !isSteered) await run.poll("steering");
       if (!run.inbox.isEmpty) await inject(run);
       message = await respond(run);

@@ -1,12 +1,15 @@
 import {
   type AssistantMessage,
+  type Attempt,
   type Context,
   computeCost,
   errorMessage as messageOfError,
   isThenable,
+  loadPart,
   type Model,
   type StreamOptions,
   toAssistantStream,
+  withRetry,
 } from "@gyre/ai";
 import { compose, type ModelAnswer, type ModelInvocation } from "../contract/middleware.ts";
 import type { AgentEvent } from "../contract/types.ts";
@@ -27,12 +30,11 @@ import {
 import { Interruption } from "./interruption.ts";
 import { copyMessage, MessageReader } from "./message-reader.ts";
 import { buildContext, buildOptions } from "./request.ts";
-import { type Attempt, withRetry } from "./retry.ts";
 import type { ContentTimeout } from "../run/silence.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** What came of asking a model. */
-interface Outcome extends Attempt {
+export interface Outcome extends Attempt {
   /** Indices of the calls whose `toolcall_end` came. */
   finished: readonly number[];
   /** The model to ask in place of the one that failed. */
@@ -59,7 +61,7 @@ export async function respond(run: Run): Promise<AssistantMessage> {
 async function askModels(run: Run): Promise<Outcome> {
   for (;;) {
     const first = await request(run);
-    const outcome = isOverflow(run, first) ? await retryWithSmallerContext(run, first) : first;
+    const outcome = isOverflow(run, first) ? await retrySmaller(run, first) : first;
     const { fallback, message } = outcome;
     if (!fallback) return nameTriedModels(run, outcome);
     await run.emit(run.fallbacks.add(run.model, fallback, message));
@@ -72,26 +74,9 @@ function isOverflow(run: Run, { message, shown }: Outcome): boolean {
   return message.failure?.kind === "overflow" && !shown && !run.canceled;
 }
 
-/** Asks again with a smaller context (R24): first without images, then compacted. */
-async function retryWithSmallerContext(run: Run, first: Outcome): Promise<Outcome> {
-  const { message } = first;
-  const { errorMessage = "" } = message;
-  if (run.images.narrow()) {
-    await run.emit({ type: "retry", attempt: 1, delayMs: 0, kind: "overflow", errorMessage });
-    const next = await request(run);
-    return isOverflow(run, next) ? retryWithSmallerContext(run, next) : next;
-  }
-  if (!run.config.context) return first;
-  const compactor = await run.getCompactor();
-  const obstacle = await compactor.compactAfterOverflow(message.failure ?? {});
-  if (obstacle) {
-    return {
-      ...first,
-      message: { ...message, errorMessage: `${errorMessage} ${obstacle}`.trim() },
-    };
-  }
-  await run.emit({ type: "retry", attempt: 1, delayMs: 0, kind: "overflow", errorMessage });
-  return request(run);
+async function retrySmaller(run: Run, first: Outcome): Promise<Outcome> {
+  const { retryWithSmallerContext } = await loadPart(import("./smaller-context.ts"));
+  return retryWithSmallerContext(run, first, request, isOverflow);
 }
 
 /** Asks the model in use, with its retries. */

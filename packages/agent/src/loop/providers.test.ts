@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createInProcessClient, type Model } from "@gyre/ai";
+import { createInProcessClient, DEFAULT_MAX_RETRY_DELAY_MS, type Model } from "@gyre/ai";
 import { createProviders } from "@gyre/ai/providers";
 import { afterEach, describe, expect, it } from "vitest";
-import { DEFAULT_MAX_RETRY_DELAY_MS } from "./retry.ts";
 import { type Playing, start } from "../testing/play.ts";
 import type { AgentEvent, AgentLoopConfig } from "../contract/types.ts";
 

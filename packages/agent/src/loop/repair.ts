@@ -28,14 +28,14 @@ import {
  */
 export async function repairTranscript(
   run: Run,
+  open: ReturnType<Run["history"]["unanswered"]>,
 ): Promise<{ waiting: AssistantMessage | undefined; answered: CallResults }> {
   const repair: Repair = { run, publisher: new ResultPublisher(run, true), steered: false };
   let waiting: AssistantMessage | undefined;
-  for (const { message, calls } of run.history.unanswered()) {
+  for (const { message, calls } of open) {
     for (const call of calls) {
       try {
-        const isPending = await answerCall(repair, message, call);
-        if (isPending) waiting = message;
+        if (await answerCall(repair, message, call)) waiting = message;
       } catch (error) {
         if (error instanceof SinkError) throw error;
         repair.thrown ??= { error };

@@ -1,7 +1,10 @@
 import {
   type Context,
   type Failure,
+  GENERATION_OPTIONS,
+  type GenerationOptions,
   isThenable,
+  PLAIN_OPTIONS,
   type StreamOptions,
   type TranscriptProblem,
 } from "@gyre/ai";
@@ -59,37 +62,28 @@ function toContext(run: Run, outgoing: Outgoing): Context {
   if (isOwnWord && !transformContext && !convertToLlm) {
     throw new Error("There is nothing to answer: the last message for the model is its own.");
   }
-  const context: Context = { messages: run.images.apply(outgoing.messages) };
+  run.sent = outgoing.messages;
+  const context: Context = {
+    messages: run.files?.apply(outgoing.messages) ?? outgoing.messages,
+  };
   if (run.systemPrompt) context.systemPrompt = run.systemPrompt;
   if (run.toolbox.specs.length > 0) context.tools = run.toolbox.specs;
   return context;
 }
 
-type PassedOn = Exclude<keyof StreamOptions, "apiKey" | "signal" | "thinkingLevel">;
-
 /** Options of the configuration that are passed to the service unchanged: all but three. */
-const PASSED_ON: Record<PassedOn, true> = {
-  temperature: true,
-  maxTokens: true,
-  sessionId: true,
-  thinkingBudgets: true,
-  cacheRetention: true,
-  toolChoice: true,
-  headers: true,
-  maxRetryDelayMs: true,
-  timeoutMs: true,
-  watchdog: true,
-  metadata: true,
-  onPayload: true,
-  onResponse: true,
-  clock: true,
-};
-const NAMES = Object.keys(PASSED_ON) as PassedOn[];
+const NAMES: ReadonlySet<string> = new Set([...Object.keys(PLAIN_OPTIONS), ...GENERATION_OPTIONS]);
+
+function isPassedOn(name: string): name is keyof typeof PLAIN_OPTIONS | keyof GenerationOptions {
+  return NAMES.has(name);
+}
 
 /** The options of a request, without its key and its signal. */
 export function buildOptions({ config, thinkingLevel, turns }: Run): StreamOptions {
   const options: Record<string, unknown> = {};
-  for (const name of NAMES) if (config[name] !== undefined) options[name] = config[name];
+  for (const name in config) {
+    if (isPassedOn(name) && config[name] !== undefined) options[name] = config[name];
+  }
   // A model that must call a tool in every turn never ends.
   if (turns > 1 && !config.toolChoiceInEveryTurn && isForced(config)) delete options["toolChoice"];
   return thinkingLevel === undefined ? options : { ...options, thinkingLevel };

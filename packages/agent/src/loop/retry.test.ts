@@ -1,7 +1,6 @@
-import { type Failure, isRetryable } from "@gyre/ai";
+import { type Failure, isRetryable, withRetry } from "@gyre/ai";
 import { call, cutOff, fail, manualClock, say, stall, unfinished } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
-import { withRetry } from "./retry.ts";
 import { never, play, start, tool } from "../testing/play.ts";
 import { answer, empty, injected } from "../testing/render.ts";
 

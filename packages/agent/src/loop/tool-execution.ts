@@ -431,7 +431,8 @@ function isContent(value: unknown): value is UserContent[] {
       (block) =>
         isRecord(block) &&
         ((block["type"] === "text" && typeof block["text"] === "string") ||
-          block["type"] === "image"),
+          block["type"] === "image" ||
+          block["type"] === "file"),
     )
   );
 }

@@ -2,8 +2,10 @@ import {
   type AssistantContent,
   type AssistantMessage,
   errorMessage,
+  fileKind,
   type Message,
   type Tool,
+  toFile,
   toJsonSchema,
   type UserContent,
 } from "@gyre/ai";
@@ -34,6 +36,7 @@ function parts(block: AssistantContent): Part[] {
   switch (block.type) {
     case "text":
     case "image":
+    case "file":
       return [part(block)];
     case "thinking":
       return block.redacted ? [] : [{ type: "reasoning", content: block.thinking }];
@@ -56,7 +59,20 @@ function parts(block: AssistantContent): Part[] {
 
 export function part(block: UserContent): Part {
   if (block.type === "text") return { type: "text", content: block.text };
-  return { type: "blob", modality: "image", mime_type: block.mimeType, content: block.data };
+  const { mediaType: mime_type, source } = toFile(block);
+  const kind = fileKind(mime_type);
+  const modality = kind === "audio" || kind === "video" || kind === "image" ? kind : "document";
+  const file = { modality, mime_type };
+  switch (source.type) {
+    case "base64":
+      return { type: "blob", ...file, content: source.data };
+    case "url":
+      return { type: "uri", ...file, uri: source.url };
+    case "id":
+      return { type: "file", ...file, file_id: source.id };
+    case "stored":
+      return { type: "file", ...file, file_id: `sha256:${source.sha256}` };
+  }
 }
 
 /** An answer in the shape of the conventions. */

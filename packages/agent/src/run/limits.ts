@@ -89,7 +89,7 @@ export class LimitGauge {
     const { maxCostUsd } = this.#limits;
     if (maxCostUsd === undefined) return undefined;
     if (this.#unpriced) {
-      return `limits.maxCostUsd is ${maxCostUsd}, but what the run has cost is not known: a response, or a model that a tool asked, had tokens of a kind (of a cache, say) that have no price. Give the model that price, or leave the limit out.`;
+      return `limits.maxCostUsd is ${maxCostUsd}, but what the run has cost is not known: a response, or a model that a tool asked, had tokens of a kind (of a cache, say), or ran a tool of its service, that have no price. Give the model that price, or leave the limit out.`;
     }
     if (model.price?.input !== undefined && model.price.output !== undefined) return undefined;
     return `limits.maxCostUsd is ${maxCostUsd}, but the price of model "${model.id}" is not known. Give the model a price, or leave the limit out.`;
@@ -155,7 +155,8 @@ export class LimitGauge {
 
   #price(usage: Usage): void {
     this.#cost += usage.cost?.total ?? 0;
-    if (!usage.cost && totalTokens(usage) > 0) this.#unpriced = true;
+    const isPriced = usage.cost && !usage.cost.notIncluded;
+    if (!isPriced && totalTokens(usage) > 0) this.#unpriced = true;
   }
 
   get #maxIdentical(): number {

@@ -3,6 +3,7 @@ import {
   type AssistantMessage,
   type Clock,
   isThenable,
+  type Message,
   type Model,
   type StreamFn,
   systemClock,
@@ -34,7 +35,7 @@ import type {
   TurnChanges,
 } from "../contract/types.ts";
 import { History } from "../transcript/history.ts";
-import { ImageFilter } from "../transcript/images.ts";
+import type { FileFilter } from "../transcript/file-filter.ts";
 import { Cancellation, type CancelReason } from "./cancellation.ts";
 import { Emitter, type ProgressEvent } from "./emitter.ts";
 import { EventLoopYield } from "./event-loop-yield.ts";
@@ -43,7 +44,7 @@ import { Hooks } from "./hooks.ts";
 import { Inbox } from "./inbox.ts";
 import { assertLeft, type Left, LimitGauge, type LimitReached, tightenLimits } from "./limits.ts";
 import { Redirect } from "./redirect.ts";
-import { makeToolbox, type Toolbox } from "./toolbox.ts";
+import { makeToolbox, reportUnchecked, type Toolbox } from "./toolbox.ts";
 
 /** What a run is made of. */
 export interface RunSetup {
@@ -74,7 +75,10 @@ export class Run implements ContextHost {
   readonly inbox: Inbox;
   readonly gauge: LimitGauge;
   readonly fallbacks: Fallbacks;
-  readonly images: ImageFilter = new ImageFilter();
+  /** Absent as long as no request was too large. */
+  files: FileFilter | undefined;
+  /** The messages of the last request, with all their files. */
+  sent: readonly Message[] = [];
   /** The model in use. */
   model: Model;
   /** How the service of the model in use counts tokens. */
@@ -197,7 +201,9 @@ export class Run implements ContextHost {
   }
 
   findTool(name: string): AgentTool | undefined {
-    return this.toolbox.byName.get(name);
+    const tool = this.toolbox.byName.get(name);
+    if (tool) reportUnchecked(tool);
+    return tool;
   }
 
   /** From here on `model` is asked. How another model counts tokens says nothing about it. */

@@ -21,7 +21,6 @@ export function makeToolbox(tools: readonly AgentTool[]): Toolbox {
       throw new TypeError(`Two tools are named "${name}". Names must be unique.`);
     }
     byName.set(name, tool);
-    reportUnchecked(tool);
     specs.push({ name, description, parameters: toJsonSchema(tool.parameters) });
   }
   return { byName, specs };
@@ -30,8 +29,11 @@ export function makeToolbox(tools: readonly AgentTool[]): Toolbox {
 const checked = new WeakSet<AgentTool>();
 const reported = new WeakSet<object>();
 
-/** Reports once that a tool runs with arguments that are not checked (R12). */
-function reportUnchecked({ name, parameters }: AgentTool): void {
+/**
+ * Reports once that a tool runs with arguments that are not checked (R12). For the first call of it: a
+ * schema takes time to compile, and most tools of a run are not called.
+ */
+export function reportUnchecked({ name, parameters }: AgentTool): void {
   if (reported.has(parameters)) return;
   reported.add(parameters);
   let why: string | undefined;

@@ -166,6 +166,8 @@ describe("a model of the AI SDK", () => {
       { messages: go, tools },
       {
         temperature: 0.5,
+        topP: 0.9,
+        stopSequences: ["END"],
         maxTokens: 9,
         headers: { "x-a": "b" },
         thinkingLevel: "high",
@@ -174,6 +176,8 @@ describe("a model of the AI SDK", () => {
     );
     expect(fake.calls[0]).toMatchObject({
       temperature: 0.5,
+      topP: 0.9,
+      stopSequences: ["END"],
       maxOutputTokens: 9,
       headers: { "x-a": "b" },
       reasoning: "high",
@@ -181,6 +185,28 @@ describe("a model of the AI SDK", () => {
       tools: [{ type: "function", name: "look", description: "Looks.", inputSchema: parameters }],
       providerOptions: { fake: { speed: 1 } },
     });
+  });
+
+  it("is asked for JSON of a schema, unless there is a tool that stands for it", async () => {
+    const schema = { type: "object", properties: { a: { type: "number" } } };
+    const fake = fakeModel([finish("stop")]);
+    const { model, protocol } = fromAiSdk(fake);
+    const tools = [{ name: "final_answer", description: "Answers.", parameters: schema }];
+    const outputFormat = { schema, tool: "final_answer", name: "a" };
+    await (await protocol.stream(model, { messages: go }, { outputFormat })).result();
+    await (await protocol.stream(model, { messages: go, tools }, { outputFormat })).result();
+    expect(fake.calls[0]?.["responseFormat"]).toEqual({ type: "json", schema, name: "a" });
+    expect(fake.calls[1]).not.toHaveProperty("responseFormat");
+    expect(fake.calls[1]).toMatchObject({ tools: [{ name: "final_answer" }] });
+  });
+
+  it("is not asked with an option that a call of the AI SDK does not have", async () => {
+    const fake = fakeModel([finish("stop")]);
+    const { errorMessage, failure } = await ask(fake, undefined, { asked: { minP: 0.5 } });
+    expect(errorMessage).toBe(
+      'A model of the AI SDK has no option "minP". Leave it out, or give providerOptions to fromAiSdk.',
+    );
+    expect([failure, fake.calls]).toEqual([{ kind: "bad_request", retryable: false }, []]);
   });
 
   it("is aborted: its signal fires, and what came is kept", async () => {

@@ -1,6 +1,7 @@
 import { isRecord } from "../common/records.ts";
 import { errorMessage } from "../common/errors.ts";
 import type { Failure, Model } from "../messages/messages.ts";
+import { ProviderError } from "../providers/errors/provider-error.ts";
 import { explainErrorResponse } from "../providers/errors/response-error.ts";
 import { explainTransportError } from "../providers/errors/transport-error.ts";
 import { RefusedError } from "./reader.ts";
@@ -19,6 +20,7 @@ export function explainError(error: unknown, model: Model, now: number, began: b
   if (error instanceof RefusedError) {
     return { message: error.message, failure: { kind: "refused", retryable: false } };
   }
+  if (error instanceof ProviderError) return error;
   const at = { service: model.provider, model: model.id };
   const status = isRecord(error) ? error["statusCode"] : undefined;
   const url = isRecord(error) && typeof error["url"] === "string" ? error["url"] : "";

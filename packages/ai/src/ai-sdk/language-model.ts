@@ -17,6 +17,13 @@ export interface AiSdkCall {
   toolChoice?: { type: "auto" | "none" | "required" } | { type: "tool"; toolName: string };
   maxOutputTokens?: number;
   temperature?: number;
+  topP?: number;
+  topK?: number;
+  seed?: number;
+  stopSequences?: string[];
+  presencePenalty?: number;
+  frequencyPenalty?: number;
+  responseFormat?: { type: "json"; schema: object; name?: string };
   abortSignal: AbortSignal;
   headers?: Record<string, string>;
   providerOptions?: object;

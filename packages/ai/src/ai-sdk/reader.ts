@@ -142,8 +142,9 @@ export class AiSdkReader {
   }
 
   #file(part: Part, type: string): undefined {
-    const image = readFile(part);
-    if (image) this.#out.image(image);
+    const file = readFile(part);
+    if (file?.type === "image") this.#out.image(file);
+    else if (file) this.#out.file(file);
     else this.#out.unknown(type);
     return undefined;
   }

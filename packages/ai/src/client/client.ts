@@ -1,4 +1,5 @@
 import type { Clock } from "../common/clock.ts";
+import type { GenerationOptions } from "./generation-options.ts";
 import type { AssistantMessageEventStream } from "../stream/assistant-stream.ts";
 import type {
   AssistantMessage,
@@ -26,8 +27,12 @@ export interface ConnectionWatchdog {
   betweenBytesMs?: number;
 }
 
-/** What a caller may say about one request. Services ignore what they do not have. */
-export interface StreamOptions {
+/**
+ * What a caller may say about one request. Where a service has no setting for `thinkingLevel`,
+ * `thinkingBudgets`, `cacheRetention`, `sessionId`, `metadata`, or for a temperature beside thinking,
+ * the request goes without it. Every other option that it does not have is an error.
+ */
+export interface StreamOptions extends GenerationOptions {
   temperature?: number;
   maxTokens?: number;
   apiKey?: string;
@@ -53,6 +58,29 @@ export interface StreamOptions {
   onResponse?: (response: ServiceResponse, model: Model) => void | Promise<void>;
   clock?: Clock;
 }
+
+/** The options that services without a setting for them ignore, and those that are not for services. */
+export const PLAIN_OPTIONS: Readonly<
+  Record<
+    Exclude<keyof StreamOptions, keyof GenerationOptions | "apiKey" | "signal" | "thinkingLevel">,
+    true
+  >
+> = {
+  temperature: true,
+  maxTokens: true,
+  sessionId: true,
+  thinkingBudgets: true,
+  cacheRetention: true,
+  toolChoice: true,
+  headers: true,
+  maxRetryDelayMs: true,
+  timeoutMs: true,
+  watchdog: true,
+  metadata: true,
+  onPayload: true,
+  onResponse: true,
+  clock: true,
+};
 
 /** The head of a service's answer, without secrets. */
 export interface ServiceResponse {

@@ -53,7 +53,12 @@ const NAMED = new RegExp(
   String.raw`((?:api[-_]?key|subscription-key|secret[-_]?access[-_]?key|(?:access|security|session|auth)[-_]?token|client[-_]?secret)${IS})${VALUE}`,
   "gi",
 );
-const QUERY_KEY = new RegExp(`((?:^|[?&]|%3F|%26)(?:key|token|sig)(?:=|%3D))${VALUE}`, "gi");
+/** Keys in addresses, and what makes an address a key itself: signatures of S3, Google Cloud, Azure and CloudFront. */
+const SIGNATURES = "x-(?:amz|goog)-(?:credential|signature)|signature|policy|sig";
+const QUERY_KEY = new RegExp(
+  `((?:^|[?&]|%3F|%26)(?:key|token|${SIGNATURES})(?:=|%3D))${VALUE}`,
+  "gi",
+);
 const SCHEME = String.raw`(?:basic|digest|key|token)[ \t]{1,8}`;
 /** What was redacted already stays: else its scheme would be taken for the credential. */
 const AUTHORIZATION = new RegExp(
@@ -62,6 +67,11 @@ const AUTHORIZATION = new RegExp(
 );
 const COOKIE = new RegExp(String.raw`(cookie(?:\\?["'])?[ \t]{0,8}:[ \t]{0,8})[^\r\n"\\]+`, "gi");
 const URL_PASSWORD = /(:\/\/[^\s/?#@:]{0,256}:)[^\s/?#@]{1,1024}(?=@)/g;
+const ESCAPED_PASSWORD = /(%3A%2F%2F[^\s%]{0,256}%3A)[^\s%]{1,1024}(?=%40)/gi;
+
+const PATTERNS: readonly RegExp[] = [
+  ...[BEARER, AUTHORIZATION, NAMED, QUERY_KEY, COOKIE, URL_PASSWORD, ESCAPED_PASSWORD],
+];
 
 const SECRET_HEADER =
   /(?:^|-)(?:authorization|cookie|(?:api|subscription|access|secret)-?key|(?:security|session|access|auth|subscription)-?token|secret|password)$/i;
@@ -84,9 +94,7 @@ export function redact(text: string, secrets: readonly string[] = []): string {
     ? given.replace(AWS_SECRET, (found) => (HEX_ONLY.test(found) ? found : REDACTED))
     : given;
   let hidden = paired.replace(KNOWN_KEYS, REDACTED);
-  for (const pattern of [BEARER, AUTHORIZATION, NAMED, QUERY_KEY, COOKIE, URL_PASSWORD]) {
-    hidden = hidden.replace(pattern, `$1${REDACTED}`);
-  }
+  for (const pattern of PATTERNS) hidden = hidden.replace(pattern, `$1${REDACTED}`);
   return hidden;
 }
 

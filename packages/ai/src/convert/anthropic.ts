@@ -9,16 +9,33 @@ import {
   noteAnswer,
   parseOr,
   readCall,
+  readFileData,
+  readFileUrl,
   textBlock,
   textField,
+  writeFile,
 } from "./shared.ts";
 import { isRecord } from "../common/records.ts";
-import type { AssistantContent, Message, UserContent } from "../messages/messages.ts";
+import { describeFile, encodeText, fileKind } from "../files/file-facts.ts";
+import { decodeText, toFile } from "../files/files.ts";
+import type { AssistantContent, FileSource, Message, UserContent } from "../messages/messages.ts";
 
 type ImageType = "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+type Elsewhere = { type: "url"; url: string } | { type: "file"; file_id: string };
 type UserBlock =
   | { type: "text"; text: string }
-  | { type: "image"; source: { type: "base64"; media_type: ImageType; data: string } };
+  | {
+      type: "image";
+      source: { type: "base64"; media_type: ImageType; data: string } | Elsewhere;
+    }
+  | {
+      type: "document";
+      title?: string;
+      source:
+        | { type: "base64"; media_type: "application/pdf"; data: string }
+        | { type: "text"; media_type: "text/plain"; data: string }
+        | Elsewhere;
+    };
 type AnswerBlock =
   | { type: "text"; text: string }
   | { type: "thinking"; thinking: string; signature: string }
@@ -39,7 +56,7 @@ export interface AnthropicResult {
 
 /**
  * Reads messages of Anthropic's Messages API, and `system` of the request. Thinking keeps its
- * signature. Documents, images at an address and marks for the cache are lost.
+ * signature. Documents with content blocks of their own and marks for the cache are lost.
  */
 export function fromAnthropic(
   messages: readonly object[],
@@ -77,14 +94,27 @@ function readBlock(block: unknown, losses: Losses): UserContent[] {
   const type = textField(block, "type");
   const text = textField(block, "text");
   if (type === "text" && text !== undefined) return [textBlock(text)];
+  const file = type === "image" || type === "document" ? readSource(block, type) : undefined;
+  if (!file) losses.add(`a block of the type ${type}`);
+  return file ? [file] : [];
+}
+
+function readSource(block: unknown, type: "image" | "document"): UserContent | undefined {
   const source = isRecord(block) ? block["source"] : undefined;
   const data = textField(source, "data");
-  const mimeType = textField(source, "media_type");
-  if (type === "image" && data !== undefined && mimeType !== undefined) {
-    return [{ type: "image", data, mimeType }];
+  const mediaType = textField(source, "media_type");
+  const url = textField(source, "url");
+  const id = textField(source, "file_id");
+  const name = textField(block, "title");
+  const kind = type === "image" ? "image" : "application/pdf";
+  if (data !== undefined) {
+    const isText = textField(source, "type") === "text";
+    return readFileData(isText ? encodeText(data) : data, { mediaType, name });
   }
-  losses.add(type === "image" ? "an image at an address" : `a block of the type ${type}`);
-  return [];
+  if (url !== undefined) return readFileUrl(url, kind, { name });
+  if (id === undefined) return undefined;
+  const known = type === "image" ? "image/*" : kind;
+  return writeFile({ type: "id", id, service: "anthropic" }, { mediaType: known, name });
 }
 
 function readAnswer(block: unknown, losses: Losses): AssistantContent[] {
@@ -156,11 +186,39 @@ export function toAnthropic(messages: readonly Message[]): Exported<AnthropicMes
 
 function writeBlock(block: UserContent, losses: Losses): UserBlock[] {
   if (block.type === "text") return [textBlock(block.text)];
-  const { data, mimeType: media_type } = block;
-  if (isImageType(media_type))
-    return [{ type: "image", source: { type: "base64", media_type, data } }];
-  losses.add(`an image of the type ${media_type}`);
+  const file = toFile(block);
+  const { mediaType, name, source } = file;
+  const kind = fileKind(mediaType);
+  const title = name === undefined ? {} : { title: name };
+  const elsewhere = writeElsewhere(source);
+  if (elsewhere && kind === "image") return [{ type: "image", source: elsewhere }];
+  if (elsewhere && (kind === "pdf" || source.type === "id")) {
+    return [{ type: "document", ...title, source: elsewhere }];
+  }
+  if (source.type === "base64") {
+    const { data } = source;
+    if (isImageType(mediaType)) {
+      return [{ type: "image", source: { type: "base64", media_type: mediaType, data } }];
+    }
+    if (kind === "pdf") {
+      const pdf = { type: "base64", media_type: "application/pdf", data } as const;
+      return [{ type: "document", ...title, source: pdf }];
+    }
+    if (kind === "text") {
+      const text = { type: "text", media_type: "text/plain", data: decodeText(data) } as const;
+      return [{ type: "document", ...title, source: text }];
+    }
+  }
+  losses.add(
+    kind === "image" ? `an image of the type ${mediaType}` : `a file (${describeFile(file)})`,
+  );
   return [];
+}
+
+function writeElsewhere(source: FileSource): Elsewhere | undefined {
+  if (source.type === "url") return { type: "url", url: source.url };
+  if (source.type !== "id" || source.service !== "anthropic") return undefined;
+  return { type: "file", file_id: source.id };
 }
 
 function isImageType(type: string): type is ImageType {
@@ -191,7 +249,7 @@ function writeAnswer(block: AssistantContent, isOurs: boolean, losses: Losses): 
       losses.add("a tool that the service ran");
       return [];
     default:
-      losses.add("the image of an answer");
+      losses.add(`the ${block.type} of an answer`);
       return [];
   }
 }

@@ -3,8 +3,10 @@ import fc from "fast-check";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { ResponseInputItem } from "openai/resources/responses/responses";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import { encodeText } from "../files/file-facts.ts";
 import type {
   AssistantContent,
+  FileContent,
   ImageContent,
   Message,
   TextContent,
@@ -37,6 +39,32 @@ const image: fc.Arbitrary<ImageContent> = fc.base64String().map((data) => ({
   data,
   mimeType: "image/png",
 }));
+const address = fc.webUrl().map((url) => ({ type: "url" as const, url }));
+const contents = fc.base64String({ minLength: 4 }).map((data) => ({
+  type: "base64" as const,
+  data,
+}));
+/** Files as a form has them; what an address is of, is known by the form. */
+const files = (
+  service: string,
+): Record<"pdf" | "picture" | "uploaded", fc.Arbitrary<FileContent>> => ({
+  pdf: fc.record({
+    type: fc.constant("file" as const),
+    mediaType: fc.constant("application/pdf"),
+    name: fc.stringMatching(/^[a-z]{1,8}\.pdf$/),
+    source: contents,
+  }),
+  picture: fc.record({
+    type: fc.constant("file" as const),
+    mediaType: fc.constant("image/*"),
+    source: address,
+  }),
+  uploaded: fc.uuid().map((id) => ({
+    type: "file" as const,
+    mediaType: "application/pdf",
+    source: { type: "id" as const, id, service },
+  })),
+});
 const user: fc.Arbitrary<string | UserContent[]> = fc.oneof(
   fc.string({ minLength: 1 }),
   fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 }),
@@ -121,14 +149,40 @@ const reasoning = fc
       summary: [{ type: "summary_text", text: value.text }],
     }),
   }));
-const blocks = fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 });
+const openai = files("openai");
+const anthropic = files("anthropic");
+const plain = fc.string({ minLength: 1 }).map((value): FileContent => ({
+  type: "file",
+  mediaType: "text/plain",
+  name: "a.txt",
+  source: { type: "base64", data: encodeText(value) },
+}));
+const note = plain.map((file): FileContent => ({ ...file, mediaType: "text/csv", name: "a.csv" }));
+const sound = contents.map((source): FileContent => ({
+  type: "file",
+  mediaType: "audio/mpeg",
+  source,
+}));
+const withFiles = (...kinds: fc.Arbitrary<FileContent>[]): fc.Arbitrary<UserContent[]> =>
+  fc.array(fc.oneof(text, image, ...kinds), { minLength: 1, maxLength: 3 });
+const toResult = (
+  content: fc.Arbitrary<UserContent[]>,
+): fc.Arbitrary<Pick<ToolResultMessage, "content" | "isError">> =>
+  content.map((blocks) => ({ content: blocks, isError: false }));
+const any = withFiles(openai.pdf, openai.picture, note, sound);
 const aiSdk = { api: "ai-sdk", provider: "ai-sdk", blocks: fc.oneof(text, thinking(options)) };
 
 describe("messages come back as they were", () => {
   const cases: [string, Form, (messages: readonly Message[]) => Imported & { sent: string[] }][] = [
     [
       "from OpenAI's chat",
-      { api: "openai-completions", provider: "openai", blocks: text, results: textResult },
+      {
+        api: "openai-completions",
+        provider: "openai",
+        blocks: text,
+        results: textResult,
+        user: withFiles(openai.pdf, openai.picture, openai.uploaded, sound),
+      },
       (messages) => there(toOpenAiChat(messages, { systemPrompt: "Be brief." }), fromOpenAiChat),
     ],
     [
@@ -137,7 +191,11 @@ describe("messages come back as they were", () => {
         api: "openai-responses",
         provider: "openai",
         blocks: fc.oneof(text, reasoning),
-        results: anyResult.map((result) => ({ ...result, isError: false })),
+        results: withFiles(openai.pdf, openai.picture).map((content) => ({
+          content,
+          isError: false,
+        })),
+        user: withFiles(openai.pdf, openai.picture, openai.uploaded, note),
       },
       (messages) =>
         there(toOpenAiResponses(messages, { systemPrompt: "Be brief." }), fromOpenAiResponses),
@@ -148,20 +206,21 @@ describe("messages come back as they were", () => {
         api: "anthropic-messages",
         provider: "anthropic",
         blocks: fc.oneof(text, thinking(fc.string({ minLength: 1 }))),
-        results: anyResult,
+        results: fc.oneof(anyResult, toResult(withFiles(anthropic.pdf, anthropic.picture))),
+        user: withFiles(anthropic.pdf, anthropic.picture, anthropic.uploaded, plain),
       },
       (messages) =>
         there(toAnthropic(messages), (sent) => fromAnthropic(sent, { system: "Be brief." })),
     ],
     [
       "from model messages of the AI SDK",
-      { ...aiSdk, results: anyResult, user: blocks },
+      { ...aiSdk, results: fc.oneof(anyResult, toResult(withFiles(note, sound))), user: any },
       (messages) =>
         there(toModelMessages(messages, { systemPrompt: "Be brief." }), fromModelMessages),
     ],
     [
       "from UI messages of the AI SDK",
-      { ...aiSdk, results: anyResult, user: blocks },
+      { ...aiSdk, results: fc.oneof(anyResult, toResult(any)), user: any },
       (messages) => there(toUiMessages(messages, { systemPrompt: "Be brief." }), fromUiMessages),
     ],
   ];
@@ -264,6 +323,33 @@ describe("what is lost is named", () => {
     expect(lost).toEqual(expected);
   });
 
+  it("on the way out: files that a form has no place for", () => {
+    const stored = { type: "stored", sha256: "0".repeat(64), size: 1_000 } as const;
+    const elsewhere = { type: "id", id: "f", service: "nowhere" } as const;
+    const content: UserContent[] = [
+      {
+        type: "file",
+        mediaType: "video/mp4",
+        name: "a.mp4",
+        source: { type: "base64", data: "AA" },
+      },
+      { type: "file", mediaType: "application/pdf", source: stored },
+      { type: "file", mediaType: "application/pdf", source: elsewhere },
+    ];
+    const sent: Message[] = [{ role: "user", content, timestamp: 0 }];
+    const all = [
+      "message 0: a file (a.mp4, video/mp4, 1 KB)",
+      "message 0: a file (application/pdf, 1 KB)",
+      "message 0: a file (application/pdf)",
+    ];
+    expect(toOpenAiChat(sent).lost).toEqual(all);
+    expect(toAnthropic(sent).lost).toEqual(all);
+    expect(toPi(sent)).toEqual({ messages: [{ ...sent[0], content: [] }], lost: all });
+    for (const { lost } of [toOpenAiResponses(sent), toModelMessages(sent), toUiMessages(sent)]) {
+      expect(lost).toEqual(all.slice(1));
+    }
+  });
+
   it("on the way in", () => {
     const url = { type: "image_url", image_url: { url: "https://a.test/b.png" } };
     const custom = { id: "c", type: "custom", custom: { name: "x", input: "" } };
@@ -275,8 +361,11 @@ describe("what is lost is named", () => {
     ];
     expect(fromOpenAiChat(chat)).toMatchObject({
       systemPrompt: "Late.",
+      messages: [
+        { content: [{ text: "See" }, { mediaType: "image/png", source: { type: "url" } }] },
+        { content: [{ text: "No." }] },
+      ],
       lost: [
-        "message 0: an image at an address",
         "message 0: a part of the type input_audio",
         "message 1: that an answer is a refusal",
         "message 1: a call of a custom tool",
@@ -284,7 +373,7 @@ describe("what is lost is named", () => {
         "message 3: the place of a system message",
       ],
     });
-    const document = { type: "document", source: { type: "url", url: "https://a.test" } };
+    const document = { type: "document", source: { type: "content", content: [] } };
     const anthropic = [{ role: "user", content: [document, { type: "text", text: "Read" }] }];
     expect(fromAnthropic(anthropic).lost).toEqual(["message 0: a block of the type document"]);
     const ui = [

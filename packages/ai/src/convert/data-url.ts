@@ -5,7 +5,3 @@ export function parseDataUrl(url: string): { mimeType: string; data: string } | 
     ? undefined
     : { mimeType: found[1], data: found[2] };
 }
-
-export function formatDataUrl({ mimeType, data }: { mimeType: string; data: string }): string {
-  return `data:${mimeType};base64,${data}`;
-}

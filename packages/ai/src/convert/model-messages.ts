@@ -10,13 +10,18 @@ import {
   noteAnswer,
   parseOr,
   readCall,
-  readImage,
+  readFileData,
+  readFileUrl,
   textBlock,
   textField,
 } from "./shared.ts";
 import { isRecord } from "../common/records.ts";
+import { toBase64 } from "../files/base64.ts";
+import { describeFile, isImage } from "../files/file-facts.ts";
+import { toFile } from "../files/files.ts";
 import type {
   AssistantContent,
+  FileContent,
   ImageContent,
   Message,
   ToolResultMessage,
@@ -32,7 +37,13 @@ interface Proven {
   providerOptions?: ProviderOptions;
 }
 export type ModelTextPart = { type: "text"; text: string } & Proven;
-export type ModelFilePart = { type: "file"; data: string; mediaType: string } & Proven;
+export type ModelFilePart = {
+  type: "file";
+  /** Base64, or an address. */
+  data: string;
+  mediaType: string;
+  filename?: string;
+} & Proven;
 export type ModelReasoningPart = { type: "reasoning"; text: string } & Proven;
 export type ModelToolCallPart = {
   type: "tool-call";
@@ -51,6 +62,8 @@ export interface ModelToolResultPart {
         value: (
           | { type: "text"; text: string }
           | { type: "image-data"; data: string; mediaType: string }
+          | { type: "file-data"; data: string; mediaType: string; filename?: string }
+          | { type: "image-url" | "file-url"; url: string }
         )[];
       };
 }
@@ -70,8 +83,7 @@ export const AI_SDK_API = "ai-sdk";
 
 /**
  * Reads `ModelMessage`s of the AI SDK. What `providerOptions` of an answer's parts have is kept in
- * their signatures, for models of `fromAiSdk`. Files other than images, images at an address, and
- * approvals are lost.
+ * their signatures, for models of `fromAiSdk`. Files by an id of a provider and approvals are lost.
  */
 export function fromModelMessages(
   messages: readonly object[],
@@ -101,31 +113,34 @@ function readMessage(importer: Importer, { role, content }: Loose): void {
 function readUserPart(part: unknown, losses: Losses): UserContent[] {
   const text = textField(part, "text");
   if (textField(part, "type") === "text" && text !== undefined) return [textBlock(text)];
-  const image = readFile(part);
-  if (!image) losses.add(describeFile(part));
-  return image ? [image] : [];
+  const file = readFile(part);
+  if (!file) losses.add(describePart(part));
+  return file ? [file] : [];
 }
 
-function describeFile(part: unknown): string {
-  const type = textField(part, "mediaType") ?? textField(part, "type");
-  return `a file or part that is no image in the message (${type})`;
+function describePart(part: unknown): string {
+  return `a file or part (${textField(part, "mediaType") ?? textField(part, "type")})`;
 }
 
-/** An image of a part, in any of the ways that versions of the AI SDK write one. */
-export function readFile(part: unknown): ImageContent | undefined {
+/** A file of a part, in any of the ways that versions of the AI SDK write one. */
+export function readFile(part: unknown): ImageContent | FileContent | undefined {
   if (!isRecord(part)) return undefined;
   const held = part["data"] ?? part["image"] ?? part["url"];
   const given = isRecord(held) && "type" in held ? (held["data"] ?? held["url"]) : held;
-  const mimeType = textField(part, "mediaType") ?? textField(part, "mimeType") ?? "image/png";
-  if (!mimeType.startsWith("image")) return undefined;
-  if (given instanceof Uint8Array) return { type: "image", data: toBase64(given), mimeType };
+  const mediaType = textField(part, "mediaType") ?? textField(part, "mimeType");
+  const name = textField(part, "filename");
+  const isPicture = "image" in part || textField(part, "type")?.startsWith("image");
+  const facts = { mediaType: mediaType === "image" ? "image/*" : mediaType, name };
+  if (given instanceof Uint8Array) return readFileData(toBase64(given), facts);
   const text = given instanceof URL ? given.href : given;
-  if (typeof text !== "string" || /^https?:/.test(text)) return undefined;
-  return text.startsWith("data:") ? readImage(text) : { type: "image", data: text, mimeType };
-}
-
-function toBase64(bytes: Uint8Array): string {
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+  if (typeof text !== "string") return undefined;
+  // An address is a part of other kinds as well.
+  if (/^(?:https?|s3|gs):/.test(text)) {
+    if (!isPicture && !textField(part, "type")?.startsWith("file")) return undefined;
+    return readFileUrl(text, isPicture ? "image" : "application/pdf", facts);
+  }
+  if (text.startsWith("data:")) return readFileUrl(text, "image", facts);
+  return readFileData(text, facts);
 }
 
 function readAnswerPart(part: unknown, api: string, losses: Losses): AssistantContent[] {
@@ -149,9 +164,9 @@ function readAnswerPart(part: unknown, api: string, losses: Losses): AssistantCo
     case "tool-result":
       return [{ type: "serviceTool", id, name, output: part["output"] }];
     default: {
-      const image = readFile(part);
-      if (!image) losses.add(describeFile(part));
-      return image ? [{ ...image, ...proof }] : [];
+      const file = readFile(part);
+      if (!file) losses.add(describePart(part));
+      return file ? [{ ...file, ...proof }] : [];
     }
   }
 }
@@ -209,14 +224,15 @@ export function toModelMessages(
     losses.at(index);
     if (message.role === "toolResult") {
       if (!results) written.push({ role: "tool", content: (results = []) });
-      results.push(writeResult(message));
+      results.push(writeResult(message, losses));
       return;
     }
     results = undefined;
     if (message.role === "user") {
       const { content } = message;
       const blocks = typeof content === "string" ? [textBlock(content)] : content;
-      return void written.push({ role: "user", content: blocks.map(writeUserPart) });
+      const parts = blocks.flatMap((block) => writeUserPart(block, losses));
+      return void written.push({ role: "user", content: parts });
     }
     noteAnswer(message, losses);
     const content = message.content.flatMap((block) => writeAnswerPart(block, message.api, losses));
@@ -226,17 +242,24 @@ export function toModelMessages(
   return { messages: systemPrompt ? [system, ...written] : written, lost: losses.lines };
 }
 
-function writeUserPart(block: UserContent): ModelTextPart | ModelFilePart {
-  if (block.type === "text") return textBlock(block.text);
-  return { type: "file", data: block.data, mediaType: block.mimeType };
+function writeUserPart(block: UserContent, losses: Losses): (ModelTextPart | ModelFilePart)[] {
+  return block.type === "text" ? [textBlock(block.text)] : writeFilePart(block, losses);
 }
 
-function writeResult({
-  content,
-  isError,
-  toolCallId,
-  toolName,
-}: ToolResultMessage): ModelToolResultPart {
+function writeFilePart(block: ImageContent | FileContent, losses: Losses): ModelFilePart[] {
+  const file = toFile(block);
+  const { mediaType, name, source } = file;
+  const named = name === undefined ? {} : { filename: name };
+  if (source.type === "base64") return [{ type: "file", data: source.data, mediaType, ...named }];
+  if (source.type === "url") return [{ type: "file", data: source.url, mediaType, ...named }];
+  losses.add(`a file (${describeFile(file)})`);
+  return [];
+}
+
+function writeResult(
+  { content, isError, toolCallId, toolName }: ToolResultMessage,
+  losses: Losses,
+): ModelToolResultPart {
   const [first] = content;
   const part = { type: "tool-result" as const, toolCallId, toolName };
   if (isError || (content.length === 1 && first?.type === "text")) {
@@ -244,12 +267,22 @@ function writeResult({
     const type = isError ? "error-text" : "text";
     return { ...part, output: { type, value: texts.join("\n") } };
   }
-  const value = content.map((block) =>
-    block.type === "text"
-      ? textBlock(block.text)
-      : { type: "image-data" as const, data: block.data, mediaType: block.mimeType },
+  const value = content.flatMap((block): ResultPart[] =>
+    block.type === "text" ? [textBlock(block.text)] : writeResultFile(block, losses),
   );
   return { ...part, output: { type: "content", value } };
+}
+
+type ResultPart = Extract<ModelToolResultPart["output"], { type: "content" }>["value"][number];
+
+function writeResultFile(block: ImageContent | FileContent, losses: Losses): ResultPart[] {
+  const isPicture = isImage(block);
+  return writeFilePart(block, losses).map(({ data, filename, mediaType }) => {
+    const { source } = toFile(block);
+    if (source.type === "url") return { type: isPicture ? "image-url" : "file-url", url: data };
+    if (isPicture && filename === undefined) return { type: "image-data", data, mediaType };
+    return { type: "file-data", data, mediaType, ...(filename !== undefined && { filename }) };
+  });
 }
 
 function writeAnswerPart(
@@ -270,7 +303,8 @@ function writeAnswerPart(
     case "thinking":
       return [{ type: "reasoning", text: block.thinking, ...proof }];
     case "image":
-      return [{ type: "file", data: block.data, mediaType: block.mimeType, ...proof }];
+    case "file":
+      return writeFilePart(block, losses).map((part) => ({ ...part, ...proof }));
     case "toolCall": {
       if (block.argumentsError !== undefined) losses.add("arguments that did not parse");
       const { id: toolCallId, name: toolName, arguments: input } = block;

@@ -1,4 +1,3 @@
-import { formatDataUrl } from "./data-url.ts";
 import {
   type Exported,
   type ExportOptions,
@@ -10,13 +9,23 @@ import {
   Losses,
   noteAnswer,
   readCall,
-  readImage,
+  readFileData,
+  readFileUrl,
   resultText,
   textBlock,
   textField,
   writeArguments,
+  writeFile,
 } from "./shared.ts";
-import type { AssistantContent, Message, ToolCall, UserContent } from "../messages/messages.ts";
+import { describeFile, fileKind, fileName, toFileUrl } from "../files/file-facts.ts";
+import { toFile } from "../files/files.ts";
+import type {
+  AssistantContent,
+  FileContent,
+  Message,
+  ToolCall,
+  UserContent,
+} from "../messages/messages.ts";
 import { isRecord } from "../common/records.ts";
 
 /** A message of OpenAI's chat completions, as `toOpenAiChat` writes it. */
@@ -36,11 +45,12 @@ export type OpenAiChatMessage =
 
 export type OpenAiChatPart =
   | { type: "text"; text: string }
-  | { type: "image_url"; image_url: { url: string } };
+  | { type: "image_url"; image_url: { url: string } }
+  | { type: "input_audio"; input_audio: { data: string; format: "wav" | "mp3" } }
+  | { type: "file"; file: { file_id: string } | { filename: string; file_data: string } };
 
 /**
- * Reads messages of OpenAI's chat completions. Images at an address, audio, files and calls of
- * custom tools are lost. Whether a result is an error is not known there.
+ * Reads messages of OpenAI's chat completions. Calls of custom tools are lost. Whether a result is an error is not known there.
  */
 export function fromOpenAiChat(messages: readonly object[], options: ImportOptions = {}): Imported {
   const importer = new Importer("openai-completions", "openai", options);
@@ -76,12 +86,27 @@ function readParts(content: unknown, losses: Losses): UserContent[] {
     const type = textField(part, "type");
     const text = textField(part, "text");
     if (type === "text" && text !== undefined) return [textBlock(text)];
-    const url = isRecord(part) ? textField(part["image_url"], "url") : undefined;
-    const image = type === "image_url" && url !== undefined ? readImage(url) : undefined;
-    if (!image)
-      losses.add(type === "image_url" ? "an image at an address" : `a part of the type ${type}`);
-    return image ? [image] : [];
+    const file = readFilePart(part);
+    if (!file) losses.add(`a part of the type ${type}`);
+    return file ? [file] : [];
   });
+}
+
+function readFilePart(part: unknown): UserContent | undefined {
+  if (!isRecord(part)) return undefined;
+  const url = textField(part["image_url"], "url");
+  if (url !== undefined) return readFileUrl(url, "image");
+  const sound = textField(part["input_audio"], "data");
+  if (sound !== undefined) {
+    const format = textField(part["input_audio"], "format");
+    return readFileData(sound, { mediaType: format === "mp3" ? "audio/mpeg" : `audio/${format}` });
+  }
+  const name = textField(part["file"], "filename");
+  const data = textField(part["file"], "file_data");
+  if (data !== undefined) return readFileUrl(data, "application/pdf", { name });
+  const id = textField(part["file"], "file_id");
+  if (id === undefined) return undefined;
+  return writeFile({ type: "id", id, service: "openai" }, { mediaType: "application/pdf", name });
 }
 
 function readAnswer(message: Loose, losses: Losses): AssistantContent[] {
@@ -128,7 +153,9 @@ export function toOpenAiChat(
   const losses = new Losses();
   const written = messages.flatMap((message, index): OpenAiChatMessage[] => {
     losses.at(index);
-    if (message.role === "user") return [{ role: "user", content: writeUser(message.content) }];
+    if (message.role === "user") {
+      return [{ role: "user", content: writeUser(message.content, losses) }];
+    }
     if (message.role === "assistant") {
       noteAnswer(message, losses);
       return writeAnswer(message.content, losses);
@@ -143,13 +170,35 @@ export function toOpenAiChat(
   return { messages: [...system, ...written], lost: losses.lines };
 }
 
-function writeUser(content: string | readonly UserContent[]): string | OpenAiChatPart[] {
+function writeUser(
+  content: string | readonly UserContent[],
+  losses: Losses,
+): string | OpenAiChatPart[] {
   if (typeof content === "string") return content;
-  return content.map((block) =>
-    block.type === "text"
-      ? textBlock(block.text)
-      : { type: "image_url", image_url: { url: formatDataUrl(block) } },
+  return content.flatMap((block) =>
+    block.type === "text" ? [textBlock(block.text)] : writeFilePart(toFile(block), losses),
   );
+}
+
+function writeFilePart(file: FileContent, losses: Losses): OpenAiChatPart[] {
+  const { mediaType, source } = file;
+  const kind = fileKind(mediaType);
+  const isHere = source.type === "base64";
+  if (kind === "image" && (isHere || source.type === "url")) {
+    return [{ type: "image_url", image_url: { url: toFileUrl(file) } }];
+  }
+  const format = /mpeg|mp3/.test(mediaType) ? "mp3" : "wav";
+  if (kind === "audio" && isHere && /wav|mpeg|mp3/.test(mediaType)) {
+    return [{ type: "input_audio", input_audio: { data: source.data, format } }];
+  }
+  if (kind === "pdf" && isHere) {
+    return [{ type: "file", file: { filename: fileName(file), file_data: toFileUrl(file) } }];
+  }
+  if (source.type === "id" && source.service === "openai" && kind === "pdf") {
+    return [{ type: "file", file: { file_id: source.id } }];
+  }
+  losses.add(`a file (${describeFile(file)})`);
+  return [];
 }
 
 function writeAnswer(content: readonly AssistantContent[], losses: Losses): OpenAiChatMessage[] {
@@ -181,5 +230,6 @@ function writeAnswer(content: readonly AssistantContent[], losses: Losses): Open
 const LOST = {
   thinking: "thinking",
   image: "the image of an answer",
+  file: "the file of an answer",
   serviceTool: "a tool that the service ran",
 } as const;

@@ -1,4 +1,3 @@
-import { formatDataUrl } from "./data-url.ts";
 import {
   type Exported,
   type ExportOptions,
@@ -11,17 +10,24 @@ import {
   noteAnswer,
   parseOr,
   readCall,
-  readImage,
+  readFileUrl,
   textBlock,
   textField,
   writeArguments,
+  writeFile,
 } from "./shared.ts";
+import { describeFile, fileName, isImage, toFileUrl } from "../files/file-facts.ts";
+import { toFile } from "../files/files.ts";
 import { isRecord } from "../common/records.ts";
 import type { AssistantContent, Message, UserContent } from "../messages/messages.ts";
 
 type InputPart =
   | { type: "input_text"; text: string }
-  | { type: "input_image"; image_url: string; detail: "auto" };
+  | { type: "input_image"; image_url: string; detail: "auto" }
+  | { type: "input_image"; file_id: string; detail: "auto" }
+  | { type: "input_file"; file_id: string }
+  | { type: "input_file"; file_url: string; filename?: string }
+  | { type: "input_file"; file_data: string; filename: string };
 
 /** An item of OpenAI's Responses API, as `toOpenAiResponses` writes it. */
 export type OpenAiResponsesItem =
@@ -122,12 +128,22 @@ function readParts(content: unknown, losses: Losses): UserContent[] {
   return toList(content).flatMap((part): UserContent[] => {
     const text = textField(part, "text");
     if (text !== undefined) return [textBlock(text)];
-    const url = textField(part, "image_url");
-    const image = url === undefined ? undefined : readImage(url);
-    if (!image)
-      losses.add(`a part of the type ${textField(part, "type")} that is not in the message`);
-    return image ? [image] : [];
+    const file = readFilePart(part);
+    if (!file) losses.add(`a part of the type ${textField(part, "type")}`);
+    return file ? [file] : [];
   });
+}
+
+function readFilePart(part: unknown): UserContent | undefined {
+  const image = textField(part, "image_url");
+  if (image !== undefined) return readFileUrl(image, "image");
+  const url = textField(part, "file_data") ?? textField(part, "file_url");
+  const name = textField(part, "filename");
+  if (url !== undefined) return readFileUrl(url, "application/pdf", { name });
+  const id = textField(part, "file_id");
+  if (id === undefined) return undefined;
+  const mediaType = textField(part, "type") === "input_image" ? "image/*" : "application/pdf";
+  return writeFile({ type: "id", id, service: "openai" }, { mediaType, name });
 }
 
 /**
@@ -143,7 +159,7 @@ export function toOpenAiResponses(
     losses.at(index);
     if (message.role === "user") {
       const { content } = message;
-      const parts = typeof content === "string" ? content : content.map(inputPart);
+      const parts = typeof content === "string" ? content : writeParts(content, losses);
       return [{ type: "message", role: "user", content: parts }];
     }
     if (message.role === "assistant") {
@@ -155,16 +171,34 @@ export function toOpenAiResponses(
     const { content, toolCallId: call_id } = message;
     const [first] = content;
     const isText = content.length === 1 && first?.type === "text";
-    const output = isText ? first.text : content.map(inputPart);
+    const output = isText ? first.text : writeParts(content, losses);
     return [{ type: "function_call_output", call_id, output }];
   });
   const system = { type: "message", role: "system", content: systemPrompt ?? "" } as const;
   return { messages: systemPrompt ? [system, ...items] : items, lost: losses.lines };
 }
 
-function inputPart(block: UserContent): InputPart {
-  if (block.type === "text") return { type: "input_text", text: block.text };
-  return { type: "input_image", image_url: formatDataUrl(block), detail: "auto" };
+function writeParts(content: readonly UserContent[], losses: Losses): InputPart[] {
+  return content.flatMap((block): InputPart[] => {
+    if (block.type === "text") return [{ type: "input_text", text: block.text }];
+    const file = toFile(block);
+    const { name, source } = file;
+    const isPicture = isImage(file);
+    if (source.type === "base64" || source.type === "url") {
+      const url = toFileUrl(file);
+      if (isPicture) return [{ type: "input_image", image_url: url, detail: "auto" }];
+      const named = name === undefined ? {} : { filename: name };
+      if (source.type === "url") return [{ type: "input_file", file_url: url, ...named }];
+      return [{ type: "input_file", file_data: url, filename: fileName(file) }];
+    }
+    if (source.type === "id" && source.service === "openai") {
+      const { id: file_id } = source;
+      if (isPicture) return [{ type: "input_image", file_id, detail: "auto" }];
+      return [{ type: "input_file", file_id }];
+    }
+    losses.add(`a file (${describeFile(file)})`);
+    return [];
+  });
 }
 
 function writeBlock(
@@ -193,7 +227,11 @@ function writeBlock(
       return [];
     }
     default:
-      losses.add(block.type === "image" ? "the image of an answer" : "a tool that the service ran");
+      losses.add(
+        block.type === "serviceTool"
+          ? "a tool that the service ran"
+          : `the ${block.type} of an answer`,
+      );
       return [];
   }
 }

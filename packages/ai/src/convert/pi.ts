@@ -11,9 +11,12 @@ import {
   textField,
 } from "./shared.ts";
 import { isRecord } from "../common/records.ts";
+import { describeFile, isImage } from "../files/file-facts.ts";
 import type {
   AssistantContent,
   AssistantMessage,
+  FileContent,
+  ImageContent,
   Message,
   ToolResultMessage,
   UserContent,
@@ -138,13 +141,33 @@ export function toPi(messages: readonly Message[]): Exported<PiMessage> {
   const losses = new Losses();
   const written = messages.map((message, index): PiMessage => {
     losses.at(index);
-    if (message.role !== "assistant") return message;
+    if (message.role !== "assistant") return withoutFiles(message, losses);
     const { report, failure, ...rest } = message;
     if (report || failure) losses.add("the report of the service");
     const content = message.content.flatMap((block) => writeBlock(block, losses));
     return { ...rest, content, usage: writeUsage(message) };
   });
   return { messages: written, lost: losses.lines };
+}
+
+/** pi has images alone, with their contents. */
+function withoutFiles<M extends UserMessage | ToolResultMessage>(message: M, losses: Losses): M {
+  const { content } = message;
+  if (typeof content === "string" || content.every(({ type }) => type !== "file")) return message;
+  const known = content.flatMap((block): UserContent[] => {
+    if (block.type !== "file") return [block];
+    return writeImage(block, losses);
+  });
+  return { ...message, content: known };
+}
+
+function writeImage(file: FileContent, losses: Losses): ImageContent[] {
+  const { mediaType: mimeType, source } = file;
+  if (source.type === "base64" && isImage(file)) {
+    return [{ type: "image", data: source.data, mimeType }];
+  }
+  losses.add(`a file (${describeFile(file)})`);
+  return [];
 }
 
 function writeBlock(block: AssistantContent, losses: Losses): PiBlock[] {
@@ -170,6 +193,8 @@ function writeBlock(block: AssistantContent, losses: Losses): PiBlock[] {
     }
     case "image":
       return [{ type: "image", data: block.data, mimeType: block.mimeType }];
+    case "file":
+      return writeImage(block, losses);
   }
 }
 

@@ -1,8 +1,12 @@
 import { parseDataUrl } from "./data-url.ts";
 import { isRecord } from "../common/records.ts";
+import { describeFile } from "../files/file-facts.ts";
+import { guessMediaType } from "../files/media-types.ts";
 import type {
   AssistantContent,
   AssistantMessage,
+  FileContent,
+  FileSource,
   ImageContent,
   Message,
   ToolCall,
@@ -139,10 +143,44 @@ export function writeArguments(call: ToolCall): string {
     : (call.rawArguments ?? "{}");
 }
 
-/** An image of a `data:` URL or of base64; nothing for an address. */
-export function readImage(url: string): ImageContent | undefined {
+/** What is known of a file beside where it is. */
+export interface FileFacts {
+  mediaType?: string | undefined;
+  name?: string | undefined;
+}
+
+/**
+ * The file of an address. The contents of a `data:` URL are read; an image with its contents is an `image`
+ * block. `kind`: for the media type of an address that does not say it.
+ */
+export function readFileUrl(
+  url: string,
+  kind: "image" | "application/pdf",
+  { mediaType, name }: FileFacts = {},
+): ImageContent | FileContent {
   const found = parseDataUrl(url);
-  return found?.mimeType.startsWith("image/") ? { type: "image", ...found } : undefined;
+  if (found) return readFileData(found.data, { mediaType: found.mimeType, name });
+  const guess = guessMediaType(name ?? url);
+  const type =
+    mediaType ?? (kind !== "image" ? (guess ?? kind) : guess?.startsWith(kind) ? guess : "image/*");
+  return writeFile({ type: "url", url }, { mediaType: type, name });
+}
+
+/** A file with its contents; an image is an `image` block. */
+export function readFileData(
+  data: string,
+  { mediaType = "image/png", name }: FileFacts,
+): ImageContent | FileContent {
+  const isPlain = name === undefined && mediaType.startsWith("image/");
+  if (isPlain) return { type: "image", data, mimeType: mediaType };
+  return writeFile({ type: "base64", data }, { mediaType, name });
+}
+
+export function writeFile(
+  source: FileSource,
+  { mediaType = "application/octet-stream", name }: FileFacts,
+): FileContent {
+  return { type: "file", mediaType, ...(name !== undefined && { name }), source };
 }
 
 export function textBlock(text: string): { type: "text"; text: string } {
@@ -168,7 +206,10 @@ export function parseOr(text: string): unknown {
 
 /** What is lost of a result that becomes a text. */
 export function resultText({ content }: ToolResultMessage, losses: Losses): string {
-  if (content.some(({ type }) => type === "image")) losses.add("the image of a result");
+  for (const block of content) {
+    if (block.type === "image") losses.add("the image of a result");
+    if (block.type === "file") losses.add(`the file of a result (${describeFile(block)})`);
+  }
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 

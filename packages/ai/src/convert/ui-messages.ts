@@ -1,4 +1,3 @@
-import { formatDataUrl } from "./data-url.ts";
 import { AI_SDK_API, readFile } from "./model-messages.ts";
 import {
   type Exported,
@@ -16,8 +15,12 @@ import {
   textField,
 } from "./shared.ts";
 import { isRecord } from "../common/records.ts";
+import { describeFile, toFileUrl } from "../files/file-facts.ts";
+import { toFile } from "../files/files.ts";
 import type {
   AssistantContent,
+  FileContent,
+  ImageContent,
   Message,
   ToolCall,
   ToolResultMessage,
@@ -25,7 +28,13 @@ import type {
 } from "../messages/messages.ts";
 
 type Metadata = Record<string, Record<string, never>>;
-type UiFile = { type: "file"; mediaType: string; url: string; providerMetadata?: Metadata };
+type UiFile = {
+  type: "file";
+  mediaType: string;
+  filename?: string;
+  url: string;
+  providerMetadata?: Metadata;
+};
 type UiText = { type: "text" | "reasoning"; text: string; providerMetadata?: Metadata };
 type UiTool = {
   type: "dynamic-tool";
@@ -51,7 +60,7 @@ export interface AiUiMessage {
 
 /**
  * Reads `UIMessage`s of the AI SDK, what `useChat` keeps: an answer for each step, and a result for each call
- * that has one. Sources, data parts, metadata and files other than images are lost. A call
+ * that has one. Sources, data parts and metadata are lost. A call
  * without a result is answered when the agent continues.
  */
 export function fromUiMessages(messages: readonly object[], options: ImportOptions = {}): Imported {
@@ -72,9 +81,9 @@ export function fromUiMessages(messages: readonly object[], options: ImportOptio
 function readUserPart(part: unknown, losses: Losses): UserContent[] {
   const text = textField(part, "text");
   if (textField(part, "type") === "text" && text !== undefined) return [textBlock(text)];
-  const image = readFile(part);
-  if (!image) losses.add(`a part of the type ${textField(part, "type")}`);
-  return image ? [image] : [];
+  const file = readFile(part);
+  if (!file) losses.add(`a part of the type ${textField(part, "type")}`);
+  return file ? [file] : [];
 }
 
 function readAnswer(importer: Importer, parts: readonly unknown[]): void {
@@ -142,6 +151,7 @@ function readOutput(output: unknown): UserContent[] {
 function isBlock(value: unknown): value is UserContent {
   if (!isRecord(value)) return false;
   if (value["type"] === "text") return typeof value["text"] === "string";
+  if (value["type"] === "file") return isRecord(value["source"]);
   return value["type"] === "image" && typeof value["data"] === "string";
 }
 
@@ -169,7 +179,8 @@ export function toUiMessages(
     if (message.role === "user") {
       const { content } = message;
       const blocks = typeof content === "string" ? [textBlock(content)] : content;
-      return void written.push({ id: `${index}`, role: "user", parts: blocks.map(writeUserPart) });
+      const parts = blocks.flatMap((block) => writeUserPart(block, losses));
+      return void written.push({ id: `${index}`, role: "user", parts });
     }
     noteAnswer(message, losses);
     const last = written.at(-1);
@@ -185,9 +196,19 @@ export function toUiMessages(
   return { messages: written, lost: losses.lines };
 }
 
-function writeUserPart(block: UserContent): UiText | UiFile {
-  if (block.type === "text") return textBlock(block.text);
-  return { type: "file", mediaType: block.mimeType, url: formatDataUrl(block) };
+function writeUserPart(block: UserContent, losses: Losses): (UiText | UiFile)[] {
+  return block.type === "text" ? [textBlock(block.text)] : writeFilePart(block, losses);
+}
+
+function writeFilePart(block: ImageContent | FileContent, losses: Losses): UiFile[] {
+  const file = toFile(block);
+  const { mediaType, name, source } = file;
+  const named = name === undefined ? {} : { filename: name };
+  if (source.type === "base64" || source.type === "url") {
+    return [{ type: "file", mediaType, ...named, url: toFileUrl(file) }];
+  }
+  losses.add(`a file (${describeFile(file)})`);
+  return [];
 }
 
 function writePart(
@@ -207,7 +228,7 @@ function writePart(
   if (block.type === "text") return [{ ...textBlock(block.text), ...proof }];
   if (block.type === "thinking") return [{ type: "reasoning", text: block.thinking, ...proof }];
   if (block.type === "toolCall") return [writeTool(block, results.get(block.id), metadata)];
-  return [{ type: "file", mediaType: block.mimeType, url: formatDataUrl(block), ...proof }];
+  return writeFilePart(block, losses).map((part) => ({ ...part, ...proof }));
 }
 
 function writeTool(

@@ -437,7 +437,7 @@ describe("other libraries", () => {
     expect(coerced(tree, { n: "1", next: { n: "2" } })).toEqual({ n: 1, next: { n: 2 } });
   });
 
-  it("typebox checks the keywords that only it knows", async () => {
+  it("rare keywords, and refinements of typebox", async () => {
     const parameters = {
       allOf: [object({ a: { type: "number" } })],
       properties: { b: { type: "number" } },
@@ -448,19 +448,19 @@ describe("other libraries", () => {
       ok: true,
       value: { a: 1, b: 2 },
     });
-    const result = await validateToolArguments(tool, { a: 1, c: 2 });
-    expect(result.ok).toBe(false);
-    expect(result).toMatchObject({
-      error: expect.stringMatching(/^Invalid arguments for tool "edit":\n- /),
+    expect(validateToolArguments(tool, { a: 1, c: 2 })).toEqual({
+      ok: false,
+      error: 'Invalid arguments for tool "edit":\n- /c: unknown property',
     });
     const refined = Type.Refine(
       Type.Object({ n: Type.Number() }),
       ({ n }) => n > 1,
       () => "too small",
     );
-    expect(
-      await validateToolArguments({ name: "edit", parameters: refined }, { n: 1 }),
-    ).toMatchObject({ ok: false });
+    expect(validateToolArguments({ name: "edit", parameters: refined }, { n: 1 })).toEqual({
+      ok: false,
+      error: 'Invalid arguments for tool "edit":\n- arguments: too small',
+    });
   });
 });
 

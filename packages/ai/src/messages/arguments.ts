@@ -8,8 +8,8 @@ import {
   type JsonSchemaValidator,
   pointerTo,
   type Problem,
-  valueAt,
 } from "../schema/json-schema.ts";
+import { valueAt } from "../schema/schema-index.ts";
 import type { Tool } from "./messages.ts";
 import {
   type AnySchema,
@@ -37,8 +37,8 @@ const MAX_SHOWN_CHARS = 80;
  * changed. A Standard Schema validates by itself, and the value is its output.
  *
  * Never throws: a schema that is broken is an error result as well. The answer is
- * a promise only where a Standard Schema validates asynchronously, or where a
- * schema uses one of the rare keywords for which another validator is loaded.
+ * a promise only where a Standard Schema validates asynchronously, or the first time that a
+ * schema has one of the rare keywords whose checks are loaded then.
  *
  * A schema is compiled once; do not change it afterwards.
  */
@@ -93,6 +93,16 @@ export function explainUnchecked(schema: AnySchema): string | undefined {
 
 function checkByJsonSchema(schema: JsonSchema, args: unknown): Outcome | Promise<Outcome> {
   const validator = getValidator(schema);
+  return validator.isPartial ? loadRareChecks(schema, args) : checkWith(validator, schema, args);
+}
+
+async function loadRareChecks(schema: JsonSchema, args: unknown): Promise<Outcome> {
+  const { createRareChecks } = await import("../schema/rare-keywords.ts");
+  validators.set(schema, compileJsonSchema(schema, { createRareChecks }));
+  return checkWith(getValidator(schema), schema, args);
+}
+
+function checkWith(validator: JsonSchemaValidator, schema: JsonSchema, args: unknown): Outcome {
   // A part of what is expected is unknown: the tool has to cope.
   if (validator.remoteRef !== undefined && isRecord(args)) return { value: args };
   let value = args;
@@ -111,22 +121,7 @@ function checkByJsonSchema(schema: JsonSchema, args: unknown): Outcome | Promise
     }
   }
   if (!fits) return { problems: listProblems(validator, value) };
-  return validator.isPartial ? checkByTypebox(schema, value) : { value };
-}
-
-/** It knows every keyword, and takes a while to load: only for schemas that need it. */
-async function checkByTypebox(schema: JsonSchema, value: unknown): Promise<Outcome> {
-  const { Check, Errors } = await import("typebox/schema");
-  if (Check(schema, value)) return { value };
-  const [, errors] = Errors(schema, value);
-  return {
-    problems: errors.map((error) =>
-      problemLine(
-        error.instancePath,
-        `${error.message}, got ${shown(valueAt(value, error.instancePath))}`,
-      ),
-    ),
-  };
+  return { value };
 }
 
 function checkByStandard(schema: StandardSchema, args: unknown): Outcome | Promise<Outcome> {

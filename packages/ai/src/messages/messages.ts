@@ -10,8 +10,27 @@ export interface TextContent {
   text: string;
   /** Where the text came from, if not from the user or the model. */
   source?: TextSource;
+  /** What a model's text is based on, as far as its service says so. */
+  citations?: Citation[];
   /** Opaque proof of origin that some services want back, byte for byte. */
   signature?: string;
+}
+
+/** A place that a text of a model is based on: a page, or a part of a document. */
+export interface Citation {
+  /** Of a page. */
+  url?: string;
+  /** Of the page, the document or the file. */
+  title?: string;
+  /** What the source says there. */
+  text?: string;
+  /** The page of a document, from 1. */
+  page?: number;
+  /** Of a file at the service. */
+  fileId?: string;
+  /** The characters of the block that it is for, from `start` to before `end`. Absent: all of them. */
+  start?: number;
+  end?: number;
 }
 
 /**
@@ -45,6 +64,33 @@ export interface ImageContent {
   /** Opaque proof of origin, on an image that a model made. */
   signature?: string;
 }
+
+/**
+ * A file in a message: a picture, a document, sound, video. What a service takes of it differs: where
+ * a service has no form for it, a request that asks about it fails before it is sent.
+ */
+export interface FileContent {
+  type: "file";
+  /** What is in it: `application/pdf`, `text/markdown`, `image/png`, `audio/wav`, `video/mp4`. */
+  mediaType: string;
+  /** For people, and for models whose service passes it on. */
+  name?: string;
+  source: FileSource;
+  /** Opaque proof of origin, on a file that a model made. */
+  signature?: string;
+}
+
+/**
+ * Where the contents of a file are. `base64`: here, without a `data:` prefix. `url`: at an address that
+ * the service loads (`https:`, at some services also `s3:` or `gs:`). `id`: uploaded to one service
+ * before, which alone knows it by that id. `stored`: in the store of the session, by the SHA-256 of its
+ * bytes in hexadecimal; `withStoredFiles` puts the contents in its place for a request.
+ */
+export type FileSource =
+  | { type: "base64"; data: string }
+  | { type: "url"; url: string }
+  | { type: "id"; id: string; service: ServiceName }
+  | { type: "stored"; sha256: string; size: number };
 
 /** A model asks for a tool to be run. The result goes back with the same `id`. */
 export interface ToolCall<Name = string, Arguments = Record<string, unknown>> {
@@ -82,10 +128,11 @@ export type AssistantContent =
   | ThinkingContent
   | ToolCall
   | ServiceToolContent
-  | ImageContent;
+  | ImageContent
+  | FileContent;
 
 /** A block of what a user says, or of what a tool gives. */
-export type UserContent = TextContent | ImageContent;
+export type UserContent = TextContent | ImageContent | FileContent;
 
 /** Money in US dollars. A price that is not known is absent, never 0. */
 export interface Cost {
@@ -93,7 +140,10 @@ export interface Cost {
   output?: number;
   cacheRead?: number;
   cacheWrite?: number;
+  webSearches?: number;
   total: number;
+  /** Tools of the service that it bills beside this, for a price that is not known here: `codeExecution`. */
+  notIncluded?: readonly string[];
 }
 
 /** Tokens as the service reported them. What it did not say is absent. */
@@ -107,6 +157,10 @@ export interface Usage {
   longCacheWrite?: number;
   /** The part of `output` that was thinking, if the service reports it. */
   reasoning?: number;
+  /** Searches of the web that the service ran and bills. */
+  webSearches?: number;
+  /** Tools of the service that it ran and bills, without a price that is known: `codeExecution`. */
+  unpricedTools?: readonly string[];
   totalTokens?: number;
   /** The tier in which the service handled the request, where that has prices of its own. */
   serviceTier?: string;
@@ -145,7 +199,12 @@ export interface AssistantMessage {
   /** The model that the service says it used, where that differs. */
   servedModel?: string;
   responseId?: string;
-  /** A hash of what was sent, where thinking in this message may only follow the same again. */
+  /** Where the service runs code for this conversation. The next request names it again. */
+  container?: { id: string; expiresAt: string };
+  /**
+   * A hash of what was sent, where thinking in this message may only follow the same again; of a
+   * response that its service keeps, with the response, so that a later request can go on from it.
+   */
   prefix?: string;
   usage: Usage;
   stopReason: StopReason;
@@ -334,8 +393,15 @@ export interface PriceTier extends TokenPrice {
 
 /** What a model costs, with other prices for long prompts where there are such. */
 export interface ModelPrice extends TokenPrice {
+  /** US dollars for a search of the web that the service runs. */
+  webSearch?: number;
   tiers?: readonly PriceTier[];
 }
+
+/** What a model may read. */
+export type ModelInput = (typeof MODEL_INPUTS)[number];
+
+export const MODEL_INPUTS = ["text", "image", "pdf", "audio", "video"] as const;
 
 /** A model at a service, and the facts that are known of it. What is absent is not known. */
 export interface Model {
@@ -355,7 +421,11 @@ export interface Model {
   efforts?: Readonly<Partial<Record<ThinkingLevel, string>>>;
   /** What requests to it have to respect. Absent: not known, and assumed of what its id names. */
   features?: readonly ModelFeature[];
-  input?: readonly ("text" | "image")[];
+  /**
+   * What it reads beside text. Absent: not known, and images are assumed. The catalog knows of images
+   * alone: which models read PDF, audio and video is known of their services, and may be added here.
+   */
+  input?: readonly ModelInput[];
   price?: ModelPrice;
   contextWindow?: number;
   maxTokens?: number;

@@ -8,6 +8,7 @@ export type ServiceName =
   | "azure-openai"
   | "google"
   | "google-vertex"
+  | "google-vertex-anthropic"
   | "amazon-bedrock"
   | "openrouter"
   | "groq"
@@ -34,6 +35,7 @@ export type ApiName =
   | "openai-responses"
   | "openai-completions"
   | "google-generative-ai"
+  | "anthropic-vertex"
   | "bedrock-converse-stream"
   | "ollama"
   | (string & {});

@@ -1,4 +1,3 @@
-import { nearNames } from "../schema/near-names.ts";
 import type { ThinkingLevel } from "./messages.ts";
 
 /**
@@ -57,6 +56,11 @@ export interface ChatQuirks {
   toolChoices?: readonly ("none" | "required" | "any" | "named")[];
   /** What stands for the text of a message that only has calls. Default null. */
   emptyContent?: "" | null;
+  /**
+   * How documents and sound are written. `openai`: `file` and `input_audio`. `mistral`: `document_url`,
+   * and `input_audio` as a text. `file_url`: an address, or the contents. Default `openai`.
+   */
+  fileParts?: "openai" | "mistral" | "file_url";
   /** A user may not speak right after a tool's result: a short word of the assistant goes between. */
   assistantAfterResults?: boolean;
   /** User and assistant have to take turns, the user first. */
@@ -73,6 +77,11 @@ export interface ChatQuirks {
   sessionHeader?: string;
   /** `usage.cost` is what the request cost in US dollars. */
   usageCost?: boolean;
+  /**
+   * Whether the service makes text fit a schema (`outputFormat`): `true`, also beside tools. `alone`:
+   * only in requests without any. Default: as is known of the service and the model.
+   */
+  structuredOutput?: boolean | "alone";
   /** Further fields of each request. */
   extra?: Readonly<Record<string, unknown>>;
   /** Differences of some models: those whose id matches the pattern. Later ones go before earlier. */
@@ -106,53 +115,4 @@ export interface ModelQuirks extends Omit<ChatQuirks, "efforts"> {
   streamArguments?: boolean;
   /** `ollama`: the window with which the server loads the model. Default: the model's window. */
   numCtx?: number;
-}
-
-const NAMES: Readonly<Record<keyof ModelQuirks, true>> = {
-  maxTokensField: true,
-  alwaysLimit: true,
-  systemRole: true,
-  streamUsage: true,
-  temperature: true,
-  reasoning: true,
-  efforts: true,
-  thinkingOff: true,
-  thinkingExtra: true,
-  reasoningBack: true,
-  reasoningRequired: true,
-  callIds: true,
-  resultName: true,
-  tools: true,
-  toolChoices: true,
-  emptyContent: true,
-  assistantAfterResults: true,
-  alternate: true,
-  userLast: true,
-  cacheControl: true,
-  promptCacheKey: true,
-  longCache: true,
-  sessionHeader: true,
-  usageCost: true,
-  extra: true,
-  byModel: true,
-  encryptedReasoning: true,
-  cacheRetention: true,
-  thinking: true,
-  numCtx: true,
-  region: true,
-  family: true,
-  cache: true,
-  thinkingLevels: true,
-  generation: true,
-  streamArguments: true,
-};
-
-/** Why these are no quirks; nothing if they are. */
-export function explainQuirks(quirks: Readonly<Record<string, unknown>>): string | undefined {
-  for (const name of Object.keys(quirks)) {
-    if (Object.hasOwn(NAMES, name)) continue;
-    const [near] = nearNames(name, Object.keys(NAMES));
-    return `There is no quirk "${name}"${near === undefined ? "." : `: did you mean "${near}"?`}`;
-  }
-  return undefined;
 }

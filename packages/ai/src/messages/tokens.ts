@@ -1,4 +1,4 @@
-import type { AssistantContent, Context, Message, UserContent } from "./messages.ts";
+import type { AssistantContent, Context, FileContent, Message, UserContent } from "./messages.ts";
 import { toJsonSchema } from "../schema/schema.ts";
 
 /**
@@ -24,6 +24,12 @@ const SYMBOL = 1;
 
 /** An image, whatever its size: services scale it down to about as much. */
 export const IMAGE_TOKENS = 1_500;
+/** A file somewhere else: of unknown size. */
+const UNKNOWN_FILE_BYTES = 150_000;
+/** Text, pages, and sound or film have ever fewer tokens for their size. */
+const TEXT_BYTES_PER_TOKEN = 4;
+const PAGE_BYTES_PER_TOKEN = 30;
+const MEDIA_BYTES_PER_TOKEN = 500;
 /** What a message takes beside its content. */
 const MESSAGE_TOKENS = 4;
 /** What a call, a result or a tool takes beside its text. */
@@ -128,6 +134,8 @@ function blockTokens(block: AssistantContent | UserContent): number {
       return estimateTokens(block.thinking);
     case "image":
       return IMAGE_TOKENS;
+    case "file":
+      return estimateFileTokens(block);
     case "toolCall":
       return (
         FRAME_TOKENS +
@@ -139,6 +147,23 @@ function blockTokens(block: AssistantContent | UserContent): number {
         FRAME_TOKENS + estimateTokens(JSON.stringify(block.raw ?? [block.input, block.output]))
       );
   }
+}
+
+/** About how many tokens a file takes, by what it is said to hold and by its size. */
+function estimateFileTokens({ mediaType, source }: FileContent): number {
+  if (mediaType.startsWith("image")) return IMAGE_TOKENS;
+  const bytes =
+    source.type === "base64"
+      ? (source.data.length * 3) / 4
+      : source.type === "stored"
+        ? source.size
+        : UNKNOWN_FILE_BYTES;
+  const perToken = /^text|json|xml|yaml/.test(mediaType)
+    ? TEXT_BYTES_PER_TOKEN
+    : /^(audio|video)/.test(mediaType)
+      ? MEDIA_BYTES_PER_TOKEN
+      : PAGE_BYTES_PER_TOKEN;
+  return FRAME_TOKENS + Math.ceil(bytes / perToken);
 }
 
 /** About how many tokens a request takes: the system prompt, the tools and the messages. */

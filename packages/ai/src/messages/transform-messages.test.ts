@@ -10,14 +10,10 @@ import type {
 } from "./messages.ts";
 import { createAnswers, createResult, createPrompt } from "../testing/fake-service.ts";
 import {
-  listCalledTools,
+  type ImageConstraints as MessageConstraints,
   transformMessages,
-  type MessageConstraints,
-  isOwn,
-  NO_OUTPUT,
-  NO_TEXT,
-  toWellFormed,
-} from "./transform-messages.ts";
+} from "../files/transform-images.ts";
+import { listCalledTools, isOwn, NO_OUTPUT, NO_TEXT, toWellFormed } from "./transform-messages.ts";
 
 const model: Model = { id: "m1", name: "One", api: "wire", provider: "house" };
 const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 20 } };

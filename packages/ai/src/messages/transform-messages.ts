@@ -3,7 +3,6 @@ import type {
   AssistantContent,
   AssistantMessage,
   Failure,
-  ImageContent,
   Message,
   Model,
   ServiceToolContent,
@@ -22,19 +21,8 @@ export interface MessageConstraints {
   names?: { pattern: RegExp; maxLength: number };
   /** `keep`: thinking without a signature can be said as such. `text`: only as text. Default `text`. */
   unsignedThinking?: "keep" | "text";
-  /** Default: PNG, JPEG, GIF and WebP. */
-  imageTypes?: readonly string[];
-  /** Of one image, decoded. Default 5 MB. */
-  maxImageBytes?: number;
 }
 
-export const IMAGE_TYPES: readonly string[] = [
-  "image/png",
-  "image/jpeg",
-  "image/gif",
-  "image/webp",
-];
-const MAX_IMAGE_BYTES = 5_000_000;
 /** Placeholders where a service wants a text and there is none. */
 export const NO_OUTPUT = "(no output)";
 export const NO_TEXT = "(no text)";
@@ -42,20 +30,17 @@ export const NO_TEXT = "(no text)";
 const MAX_SHOWN_CHARS = 2_000;
 
 /**
- * Transforms a transcript for one model, whichever models wrote it. What only the author can
- * read (signatures, a service's own blocks) is sent to its author alone and becomes text for
- * all others; ids fit the target and stay one-to-one; nothing is empty, and every text is
- * well-formed. The result depends on the arguments alone, and its beginning does not change
- * when messages are added at the end.
+ * Transforms a transcript for one model, as `transformMessages` does, but for its images and files: these
+ * are prepared already, and stay.
  */
-export function transformMessages(
+export function transformPrepared(
   messages: readonly Message[],
   model: Model,
   rules: MessageConstraints,
 ): Message[] {
   const ids = new CallIds(rules.ids);
   const sendable = (content: readonly UserContent[], nothing: string): UserContent[] =>
-    transformUserContent(content, model, rules, nothing);
+    transformUserContent(content, nothing);
   return sortResultsByCall(messages).flatMap((message): Message[] => {
     if (message.role === "user") return [transformUserMessage(message, sendable)];
     if (message.role === "toolResult") return [transformResult(message, rules, ids, sendable)];
@@ -106,14 +91,9 @@ function transformResult(
   };
 }
 
-function transformUserContent(
-  content: readonly UserContent[],
-  model: Model,
-  rules: MessageConstraints,
-  nothing: string,
-): UserContent[] {
+function transformUserContent(content: readonly UserContent[], nothing: string): UserContent[] {
   const blocks = content.flatMap((block): UserContent[] => {
-    if (block.type === "image") return [transformImage(block, model, rules)];
+    if (block.type === "image" || block.type === "file") return [block];
     if (block.type !== "text") throw new UnknownContentError(block);
     return block.text.trim() === "" ? [] : [createText(block.text)];
   });
@@ -134,23 +114,6 @@ export class UnknownContentError extends TypeError {
 
 function createText(text: string): TextContent {
   return { type: "text", text: toWellFormed(text) };
-}
-
-function transformImage(image: ImageContent, model: Model, rules: MessageConstraints): UserContent {
-  const { imageTypes = IMAGE_TYPES, maxImageBytes = MAX_IMAGE_BYTES } = rules;
-  const bytes = Math.floor((image.data.length * 3) / 4);
-  const size = `${image.mimeType}, ${Math.ceil(bytes / 1000)} KB`;
-  const leftOut = (why: string): TextContent => ({
-    type: "text",
-    text: `[Image left out (${size}): ${why}]`,
-  });
-  if (model.input && !model.input.includes("image")) return leftOut("this model reads no images");
-  if (image.data === "") return leftOut("it is empty");
-  if (!imageTypes.includes(image.mimeType)) return leftOut("this service does not read its type");
-  if (bytes > maxImageBytes) {
-    return leftOut(`this service takes at most ${Math.floor(maxImageBytes / 1000)} KB`);
-  }
-  return image;
 }
 
 const NAMES: NonNullable<MessageConstraints["names"]> = { pattern: /^[\w-]+$/, maxLength: 64 };
@@ -212,9 +175,8 @@ function transformAssistantContent(
       case "serviceTool":
         return own && block.raw !== undefined ? [block] : [describeServiceTool(block)];
       case "image":
-        return own
-          ? [block]
-          : [{ type: "text", text: `[Image made by the model: ${block.mimeType}]` }];
+      case "file":
+        return [block];
       default:
         throw new UnknownContentError(block);
     }
@@ -280,8 +242,9 @@ function toWellFormedValue(value: unknown): unknown {
 }
 
 // With the u flag a pair counts as one character, so that only lone halves are of this class.
-const LONE_SURROGATE = /\p{Surrogate}/u;
-const LONE_SURROGATES = /\p{Surrogate}/gu;
+// Written out: a property of Unicode takes the engine a millisecond to look up.
+const LONE_SURROGATE = /[\uD800-\uDFFF]/u;
+const LONE_SURROGATES = /[\uD800-\uDFFF]/gu;
 
 /** A hash fits at once, or after a few tries where the service wants something special. */
 const MAX_ID_TRIES = 1_000;

@@ -22,6 +22,15 @@ export function computeCost(usage: Usage, price: ModelPrice | undefined): Cost |
     cost[part] = dollars * factor;
     cost.total += dollars * factor;
   }
+  const unpriced = [...(usage.unpricedTools ?? [])];
+  if (usage.webSearches) {
+    if (price.webSearch === undefined) unpriced.push("webSearch");
+    else {
+      cost.webSearches = usage.webSearches * price.webSearch;
+      cost.total += cost.webSearches;
+    }
+  }
+  if (unpriced.length > 0) cost.notIncluded = unpriced;
   return cost;
 }
 
@@ -80,11 +89,13 @@ export function totalTokens(usage: Usage): number {
  */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum: Usage = {};
-  for (const part of [...PRICED, "longCacheWrite", "reasoning"] as const) {
+  for (const part of [...PRICED, "longCacheWrite", "reasoning", "webSearches"] as const) {
     if (one[part] !== undefined || other[part] !== undefined) {
       sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
     }
   }
+  const unpricedTools = joinNames(one.unpricedTools, other.unpricedTools);
+  if (unpricedTools) sum.unpricedTools = unpricedTools;
   const tokens = totalTokens(one) + totalTokens(other);
   if (tokens > 0) sum.totalTokens = tokens;
   const unpriced = [one, other].some((usage) => !usage.cost && totalTokens(usage) > 0);
@@ -93,10 +104,19 @@ export function addUsage(one: Usage, other: Usage): Usage {
   return sum;
 }
 
+function joinNames(
+  one: readonly string[] = [],
+  other: readonly string[] = [],
+): readonly string[] | undefined {
+  const names = new Set([...one, ...other]);
+  return names.size > 0 ? [...names] : undefined;
+}
+
 function addCost(one: Cost | undefined, other: Cost | undefined): Cost | undefined {
   if (!one || !other) return one ?? other;
-  const sum: Cost = { total: one.total + other.total };
-  for (const part of PRICED) {
+  const notIncluded = joinNames(one.notIncluded, other.notIncluded);
+  const sum: Cost = { total: one.total + other.total, ...(notIncluded && { notIncluded }) };
+  for (const part of [...PRICED, "webSearches"] as const) {
     if (one[part] !== undefined || other[part] !== undefined) {
       sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
     }

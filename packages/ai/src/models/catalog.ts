@@ -43,35 +43,60 @@ export function catalog(): readonly Model[] {
  */
 export function decode(text: string): Model[] {
   const models: Model[] = [];
+  const known = new Map<string, Abilities>();
   let provider = "";
   let api = "";
   for (const line of text.split("\n")) {
     if (line.startsWith("@")) {
       [provider = "", api = ""] = line.slice(1).split("|");
     } else if (line !== "") {
-      models.push(parseModel(line, provider, api));
+      models.push(parseModel(line, provider, api, known));
     }
   }
   return models;
 }
 
-function parseModel(line: string, provider: string, api: string): Model {
+/** `known`: what was parsed before. Most models have what another one has. */
+function parseModel(
+  line: string,
+  provider: string,
+  api: string,
+  known: Map<string, Abilities>,
+): Model {
   const [id = "", name, window = "", limit = "", kinds = "", rates = "", ...tiers] =
     line.split("|");
   const model: Model = { id, name: name || id.slice(id.lastIndexOf("/") + 1), api, provider };
   if (kinds !== "") {
-    const [plain = "", levels = "", features] = kinds.split("/");
-    model.reasoning = plain.includes("r");
-    model.input = plain.includes("i") ? TEXT_AND_IMAGES : TEXT;
-    if (levels !== "") Object.assign(model, parseLevels(levels));
-    if (features !== undefined) model.features = parseFeatures(features);
+    const abilities = known.get(kinds) ?? parseAbilities(kinds);
+    known.set(kinds, abilities);
+    Object.assign(model, abilities);
   }
-  if (rates !== "") model.price = Object.freeze(parsePrice(rates, tiers));
+  if (rates !== "") {
+    const webSearch = findSearchPrice(provider, id);
+    const price = parsePrice(rates, tiers);
+    model.price = Object.freeze(webSearch === undefined ? price : { ...price, webSearch });
+  }
   const contextWindow = parseTokens(window);
   if (contextWindow !== undefined) model.contextWindow = contextWindow;
   const maxTokens = parseTokens(limit);
   if (maxTokens !== undefined) model.maxTokens = maxTokens;
   return Object.freeze(model);
+}
+
+/** US dollars for a search, of the services that report how many they ran. */
+const WEB_SEARCH_PRICES: Readonly<Record<string, number>> = {
+  anthropic: 0.01,
+  "google-vertex-anthropic": 0.01,
+  openai: 0.01,
+  google: 0.014,
+  "google-vertex": 0.014,
+};
+/** Gemini before its third generation: for a request with searches, however many. */
+const OLD_GEMINI = /^gemini-[12]\b/;
+const OLD_GEMINI_SEARCH_PRICE = 0.035;
+
+function findSearchPrice(provider: string, id: string): number | undefined {
+  return OLD_GEMINI.test(id) ? OLD_GEMINI_SEARCH_PRICE : WEB_SEARCH_PRICES[provider];
 }
 
 const TEXT: readonly "text"[] = Object.freeze<"text"[]>(["text"]);
@@ -81,6 +106,18 @@ const TEXT_AND_IMAGES: readonly ("text" | "image")[] = Object.freeze<("text" | "
 ]);
 
 const LEVEL_LETTERS = "nulmhxM";
+
+type Abilities = Pick<Model, "reasoning" | "input" | "thinkingLevels" | "efforts" | "features">;
+
+function parseAbilities(kinds: string): Abilities {
+  const [plain = "", levels = "", features] = kinds.split("/");
+  return {
+    reasoning: plain.includes("r"),
+    input: plain.includes("i") ? TEXT_AND_IMAGES : TEXT,
+    ...(levels !== "" && parseLevels(levels)),
+    ...(features !== undefined && { features: parseFeatures(features) }),
+  };
+}
 
 function parseLevels(text: string): Pick<Model, "thinkingLevels" | "efforts"> {
   const thinkingLevels: ThinkingLevel[] = [];

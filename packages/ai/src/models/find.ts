@@ -81,7 +81,7 @@ export function createCatalog(models: readonly Model[]): ModelCatalog {
       // What has its full name needs no list of words.
       const [only, other] = named(query.trim().toLowerCase());
       if (only && !other) return only;
-      entries ??= all.map(findEntry);
+      entries ??= all.map((model) => new Entry(model));
       return find(query, entries);
     },
   };
@@ -122,18 +122,45 @@ const RESELLERS = new Set([
   "openrouter",
 ]);
 
-interface Entry {
-  model: Model;
+class Entry {
+  readonly model: Model;
   /** Smaller is more direct. */
-  rank: number;
-  id: string;
-  name: string;
+  readonly rank: number;
+  readonly id: string;
+  readonly name: string;
+  // What most entries are never asked for is made when it is.
+  #texts: readonly [string, string] | undefined;
+  #parts: IdParts | undefined;
+
+  constructor(model: Model) {
+    this.model = model;
+    this.rank = computeRank(model.provider);
+    this.id = model.id.toLowerCase();
+    this.name = model.name.toLowerCase();
+  }
+
   /** Id and name with one separator, and one at each end, so that whole words match. */
-  texts: readonly [string, string];
-  dated: boolean;
+  get texts(): readonly [string, string] {
+    this.#texts ??= [`-${separated(this.id)}-`, `-${separated(this.name)}-`];
+    return this.#texts;
+  }
+
+  get parts(): IdParts {
+    this.#parts ??= parseId(this.id);
+    return this.#parts;
+  }
+
   /** Service and id, without numbers and dates. */
-  family: string;
+  get family(): string {
+    return `${this.model.provider}/${this.parts.words}`;
+  }
+}
+
+interface IdParts {
+  /** Without numbers and dates. */
+  words: string;
   version: readonly number[];
+  dated: boolean;
 }
 
 /** Days and months as ids have them: 20250929, 2025-09-29, 02-23, 0905, 10-2025, 2512. */
@@ -144,8 +171,7 @@ const SIZE = /^[a-z]?\d+(?:\.\d+)?[bm]$/;
 /** What is called so is always the newest. */
 const LATEST = "latest";
 
-function findEntry(model: Model): Entry {
-  const id = model.id.toLowerCase();
+function parseId(id: string): IdParts {
   const plain = id.replace(/[\s_:/@]+/g, "-");
   const undated = plain.replace(DATE, "");
   const words: string[] = [];
@@ -161,16 +187,7 @@ function findEntry(model: Model): Entry {
       for (const number of word.match(/\d+/g) ?? []) version.push(Number(number));
     }
   }
-  return {
-    model,
-    rank: computeRank(model.provider),
-    id,
-    name: model.name.toLowerCase(),
-    texts: [`-${separated(id)}-`, `-${separated(model.name)}-`],
-    dated: undated !== plain,
-    family: `${model.provider}/${words.join("-")}`,
-    version,
-  };
+  return { words: words.join("-"), version, dated: undated !== plain };
 }
 
 /** The maker of a model first, then the user's own and local services, then resellers. */
@@ -231,10 +248,10 @@ function checkColon(query: string, wanted: string, entries: readonly Entry[]): v
  * are, it may be a dated one that the catalog does not have: then nothing is better.
  */
 function suggestNewer(wanted: string, entries: readonly Entry[]): string[] {
-  const { family, version } = findEntry({ id: wanted, name: wanted, provider: "", api: "" });
-  const fits = family === "/" ? [] : entries.filter((entry) => entry.family.endsWith(family));
+  const { words, version } = parseId(wanted.toLowerCase());
+  const fits = words === "" ? [] : entries.filter(({ family }) => family.endsWith(`/${words}`));
   const [number] = version.filter(Number.isFinite);
-  const isOffered = fits.some((entry) => entry.version.find(Number.isFinite) === number);
+  const isOffered = fits.some((entry) => entry.parts.version.find(Number.isFinite) === number);
   return fits.length === 0 || isOffered
     ? []
     : newestOfFamilies(fits).map(({ model }) => fullId(model));
@@ -310,13 +327,14 @@ function newestOfFamilies(fits: readonly Entry[]): Entry[] {
 
 /** The newer one; if both have the same numbers, the one without a date; else the later date. */
 function isBetter(one: Entry, other: Entry): boolean {
-  const length = Math.max(one.version.length, other.version.length);
+  const [first, second] = [one.parts, other.parts];
+  const length = Math.max(first.version.length, second.version.length);
   for (let index = 0; index < length; index++) {
-    const a = one.version[index] ?? 0;
-    const b = other.version[index] ?? 0;
+    const a = first.version[index] ?? 0;
+    const b = second.version[index] ?? 0;
     if (a !== b) return a > b;
   }
-  if (one.dated !== other.dated) return other.dated;
+  if (first.dated !== second.dated) return second.dated;
   return one.id > other.id;
 }
 

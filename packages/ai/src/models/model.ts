@@ -1,5 +1,5 @@
 import type { Model } from "../messages/messages.ts";
-import { explainQuirks } from "../messages/quirks.ts";
+import { explainQuirks } from "../messages/quirk-names.ts";
 import { findService, SERVICES } from "../providers/services/presets.ts";
 import { nearNames } from "../schema/near-names.ts";
 import { catalog } from "./catalog.ts";
@@ -23,7 +23,7 @@ const COMMON_API = "openai-completions";
  * that is neither known nor has a `baseUrl`, and on a quirk that there is not.
  */
 export function model(provider: ServiceName, id: string, options: ModelOptions = {}): Model {
-  const problem = options.quirks && explainQuirks({ ...options.quirks });
+  const problem = options.quirks && explainQuirks({ ...options.quirks }, nearNames);
   if (problem !== undefined) throw new TypeError(problem);
   checkNames(options);
   if (id === "") throw new TypeError(`The id of the model at "${provider}" is empty.`);

@@ -22,7 +22,7 @@ const whole: Model = {
   provider: "acme",
   baseUrl: "https://acme.example/v1",
   reasoning: true,
-  input: ["text", "image"],
+  input: ["text", "image", "pdf", "audio", "video"],
   price: { input: 1, output: 0, cacheRead: 0.1, cacheWrite: 2, tiers: [{ above: 5, output: 3 }] },
   contextWindow: 1000,
   maxTokens: 100,
@@ -80,7 +80,7 @@ describe("parseUserModels", () => {
       model({ price: { tiers: [{ input: 1 }] } }),
       "models[0].price.tiers[0].above is missing",
     ],
-    ["another kind of input", model({ input: ["text", "audio"] }), "models[0].input is ["],
+    ["another kind of input", model({ input: ["text", "smell"] }), "models[0].input is ["],
     ["no kind of input", model({ input: [] }), "models[0].input is [], but must be"],
     [
       "yes as a text",

@@ -6,9 +6,10 @@ import {
   MODEL_FEATURES,
   type ModelPrice,
   type PriceTier,
+  MODEL_INPUTS,
   THINKING_LEVELS,
 } from "../messages/messages.ts";
-import { explainQuirks } from "../messages/quirks.ts";
+import { explainQuirks } from "../messages/quirk-names.ts";
 import { nearNames } from "../schema/near-names.ts";
 import { findService, type ServicePreset, resolveService } from "../providers/services/presets.ts";
 import { redact } from "../common/redact.ts";
@@ -181,8 +182,8 @@ const HEADERS: Check = (value, path, report) => {
 };
 const KINDS = must(
   (value) =>
-    Array.isArray(value) && value.length > 0 && value.every((v) => v === "text" || v === "image"),
-  'a list of "text" and "image"',
+    Array.isArray(value) && value.length > 0 && value.every((v) => MODEL_INPUTS.includes(v)),
+  `a list of ${MODEL_INPUTS.map((kind) => `"${kind}"`).join(", ")}`,
 );
 
 const checkEach = (values: readonly string[]): Check =>
@@ -204,7 +205,7 @@ const EFFORTS: Check = (value, path, report) =>
 
 const QUIRKS: Check = (value, path, report) => {
   if (!isRecord(value)) return OBJECT(value, path, report);
-  const problem = explainQuirks(value);
+  const problem = explainQuirks(value, nearNames);
   if (problem !== undefined) report(path, `is not as it should be. ${problem}`);
 };
 
@@ -222,7 +223,7 @@ const TIERS: Check = (value, path, report) => {
     checkFields(tier, `${path}[${index}]`, TIER, ["above"], report);
   }
 };
-const PRICE: Shape<ModelPrice> = { ...RATES, tiers: TIERS };
+const PRICE: Shape<ModelPrice> = { ...RATES, webSearch: DOLLARS, tiers: TIERS };
 
 export const MODEL: Shape<Model> = {
   id: TEXT,

@@ -10,7 +10,7 @@ import type { AssistantMessage, Model } from "../messages/messages.ts";
 import { findService } from "../providers/services/presets.ts";
 import { fakeService, type SentRequest, sse, createPrompt } from "../testing/fake-service.ts";
 import { createModelClient, type ModelClientOptions } from "./client.ts";
-import { createKeyStore } from "./keys.ts";
+import { createKeyStore } from "./keys/keys.ts";
 
 type Env = NonNullable<ModelClientOptions["env"]>;
 

@@ -3,9 +3,9 @@ import { dirname } from "node:path";
 import { record, replay, type ReplayClient } from "../testing/cassette.ts";
 import type { ProtocolClient } from "../client/client.ts";
 
-export { createModelClient, type ModelClientOptions } from "./client.ts";
-export { httpFetch } from "./http-fetch.ts";
-export { KeyCommandError, KeyFileError } from "./key-error.ts";
+export { createModelClient, createProviderConfig, type ModelClientOptions } from "./client.ts";
+export { createProxyFetch, httpFetch } from "./http/http-fetch.ts";
+export { KeyCommandError, KeyFileError } from "./keys/key-error.ts";
 export {
   createKeyStore,
   type KeyListing,
@@ -14,7 +14,7 @@ export {
   type KeyPlace,
   type KeyStore,
   MissingKeyError,
-} from "./keys.ts";
+} from "./keys/keys.ts";
 export * from "./user-models.ts";
 
 /** What was said to a model is for the owner's eyes. */
@@ -34,3 +34,7 @@ export function recordToFile(client: ProtocolClient, path: string): ProtocolClie
 export function replayFile(path: string): ReplayClient {
   return replay(readFileSync(path, "utf8"));
 }
+export { MissingPackageError } from "./accounts/optional-package.ts";
+export { OAuthError, type OAuthProvider, type OAuthTokens } from "./oauth/provider.ts";
+export { type DeviceLoginOptions, login, loginByDevice, type LoginOptions } from "./oauth/login.ts";
+export { createOAuthStore, type OAuthStore, type OAuthStoreOptions } from "./oauth/tokens.ts";

@@ -7,7 +7,7 @@ import type { AssistantMessageEventStream } from "../stream/assistant-stream.ts"
 import { systemClock } from "../common/clock.ts";
 import type { AssistantMessage, Model } from "../messages/messages.ts";
 import type { ApiProvider } from "../client/registry.ts";
-import { httpFetch } from "../node/http-fetch.ts";
+import { httpFetch } from "../node/http/http-fetch.ts";
 import { sse, createPrompt } from "../testing/fake-service.ts";
 import { type ManualClock, manualClock } from "../testing/manual-clock.ts";
 import { anthropicMessages } from "./anthropic-messages/index.ts";

@@ -2,11 +2,11 @@ import { ApiRegistry } from "../client/registry.ts";
 import type { ApiProvider } from "../client/registry.ts";
 import type { ProviderConfig } from "./http/exchange.ts";
 
+export { listCalledTools } from "../messages/transform-messages.ts";
 export {
-  listCalledTools,
+  type ImageConstraints as MessageConstraints,
   transformMessages,
-  type MessageConstraints,
-} from "../messages/transform-messages.ts";
+} from "../files/transform-images.ts";
 export {
   type Framing,
   FramingError,
@@ -22,6 +22,10 @@ export type { ApiFormat, ApiRequest, RequestContext, ResponseReader } from "./ht
 export { authHeaders } from "./http/headers.ts";
 export { parseObject } from "./http/json.ts";
 export { joinUrl } from "./http/url.ts";
+export { explainUnsendable } from "./explain-file.ts";
+export { FileError } from "./files/prepare.ts";
+export type { FileRule, FileTable, FormatFiles } from "./files/table.ts";
+export { OptionError } from "./options/apply.ts";
 export { ProviderError, ServiceFault } from "./errors/provider-error.ts";
 
 type CreateProvider = (config: ProviderConfig) => ApiProvider;
@@ -30,6 +34,7 @@ type CreateProvider = (config: ProviderConfig) => ApiProvider;
 const FORMATS: Readonly<Record<string, () => Promise<CreateProvider>>> = {
   "anthropic-messages": async () =>
     (await import("./anthropic-messages/index.ts")).anthropicMessages,
+  "anthropic-vertex": async () => (await import("./anthropic-vertex/index.ts")).anthropicVertex,
   "bedrock-converse-stream": async () =>
     (await import("./bedrock-converse-stream/index.ts")).bedrockConverseStream,
   "bedrock-invoke-stream": async () =>

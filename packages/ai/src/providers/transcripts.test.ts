@@ -4,6 +4,7 @@ import type { StreamOptions } from "../client/client.ts";
 import type {
   AssistantContent,
   Context,
+  FileContent,
   Message,
   Model,
   StopReason,
@@ -107,6 +108,27 @@ const IMAGES = [
   { mimeType: "image/png", data: "" },
 ];
 
+const FILES: readonly FileContent[] = [
+  { type: "file", mediaType: "text/markdown", name: "a \ud83d.md", source: data("VGVh") },
+  { type: "file", mediaType: "image/png", source: data("aVBO") },
+  { type: "file", mediaType: "image/bmp", source: data("aVBO") },
+  { type: "file", mediaType: "application/pdf", name: "(1)  a_b.pdf", source: data("JVBERg==") },
+  { type: "file", mediaType: "application/pdf", source: { type: "url", url: "https://a.test/" } },
+  { type: "file", mediaType: "image/*", source: { type: "id", id: "f", service: "nowhere" } },
+  { type: "file", mediaType: "audio/mpeg", name: "", source: data("AAAA") },
+  { type: "file", mediaType: "video/mp4", source: data("") },
+  { type: "file", mediaType: "application/zip", source: data("UEsD") },
+  {
+    type: "file",
+    mediaType: "application/pdf",
+    source: { type: "stored", sha256: "a".repeat(64), size: 1 },
+  },
+];
+
+function data(base64: string): FileContent["source"] {
+  return { type: "base64", data: base64 };
+}
+
 const pickFrom = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items);
 const textKind = fc.oneof(
   { weight: 3, arbitrary: fc.constant("plain") },
@@ -120,6 +142,7 @@ const userBlocks = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.record({ text: textKind }) },
     { weight: 1, arbitrary: fc.record({ image: pickFrom(IMAGES) }) },
+    { weight: 1, arbitrary: fc.record({ file: pickFrom(FILES) }) },
   ),
   { maxLength: 3 },
 );
@@ -236,7 +259,9 @@ class Writer {
   }
 
   #user(whole: boolean, plan: UserPlan): void {
-    const content = this.#userContent(plan);
+    // A file that is asked about and not taken is an error; in results it never is.
+    const sent = plan.filter((block) => !("file" in block) || block.file === FILES[0]);
+    const content = this.#userContent(sent);
     const [first] = content;
     const isText = whole && content.length === 1 && first?.type === "text";
     const message: Message = { role: "user", content: isText ? first.text : content, timestamp: 0 };
@@ -245,11 +270,12 @@ class Writer {
   }
 
   #userContent(plan: UserPlan): UserContent[] {
-    return plan.map((block) =>
-      "text" in block
+    return plan.map((block) => {
+      if ("file" in block) return block.file;
+      return "text" in block
         ? { type: "text", text: this.#text(block.text, undefined) }
-        : { type: "image", ...block.image },
-    );
+        : { type: "image", ...block.image };
+    });
   }
 
   #answer({ by, blocks, failure, shuffled }: AnswerPlan, isLast: boolean): void {

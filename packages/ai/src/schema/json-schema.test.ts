@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { Check } from "typebox/schema";
 import { describe, expect, it } from "vitest";
+import { checkJson } from "./check-json.ts";
 import { compileJsonSchema } from "./json-schema.ts";
+import { createRareChecks } from "./rare-keywords.ts";
 import type { JsonSchema } from "./schema.ts";
 
 const fits = (schema: JsonSchema, value: unknown): boolean =>
-  compileJsonSchema(schema).fits(schema, value);
+  compileJsonSchema(schema, { createRareChecks }).fits(schema, value);
 
 /** One of the values `yes` fits, none of `no` does. */
 function pins(schema: JsonSchema, yes: readonly unknown[], no: readonly unknown[]): void {
@@ -87,7 +89,9 @@ describe("compileJsonSchema", () => {
       $ref: "#/$defs/a",
     };
     expect(fits(schema, { a: 1 })).toBe(false);
-    expect(compileJsonSchema(schema).problems({})[0]?.text).toBe("the schema refers to itself");
+    expect(compileJsonSchema(schema, { createRareChecks }).problems({})[0]?.text).toBe(
+      "the schema refers to itself",
+    );
   });
 
   it("ends on values that are nested without end", () => {
@@ -104,7 +108,7 @@ describe("compileJsonSchema", () => {
       properties: { x: { not: { $ref: "#/$defs/u" } } },
       $defs: { u: { anyOf } },
     };
-    expect(compileJsonSchema(schema).problems({})).toEqual([]);
+    expect(compileJsonSchema(schema, { createRareChecks }).problems({})).toEqual([]);
   });
 
   it("ends on unions that ask for exponentially much", () => {
@@ -121,16 +125,91 @@ describe("compileJsonSchema", () => {
     pins({ additionalProperties: false }, [{}], [JSON.parse('{"__proto__":1}')]);
   });
 
-  it("says when a part of it is beyond this validator", () => {
-    expect(compileJsonSchema({ unevaluatedProperties: false }).isPartial).toBe(true);
-    expect(compileJsonSchema({ properties: { unevaluatedProperties: {} } }).isPartial).toBe(false);
+  it("looks at what no other keyword has looked at", () => {
+    pins(
+      {
+        allOf: [{ properties: { a: true } }],
+        anyOf: [
+          { properties: { b: { const: 1 }, c: true }, required: ["b"] },
+          { not: { required: ["b"] } },
+        ],
+        unevaluatedProperties: false,
+      },
+      [{ a: 1 }, { b: 1, c: 2 }, 3],
+      [{ c: 2 }, { d: 1 }, { b: 2 }],
+    );
+    pins(
+      { prefixItems: [true], contains: { type: "string" }, unevaluatedItems: { type: "null" } },
+      [[1, "a", null], ["a"]],
+      [[1, "a", 2]],
+    );
+  });
+
+  it("ends where a schema of unevaluated properties refers to itself", () => {
+    const schema = {
+      anyOf: [{ $ref: "#" }, { properties: { a: true } }],
+      unevaluatedProperties: false,
+    };
+    expect(fits(schema, { a: 1 })).toBe(true);
+    const nested = Array.from({ length: 40 }, (_, n) => [
+      `d${n}`,
+      {
+        anyOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }],
+        unevaluatedProperties: false,
+      },
+    ]);
+    const wide = {
+      $ref: "#/$defs/d0",
+      $defs: { ...Object.fromEntries(nested), d40: { properties: { a: true } } },
+    };
+    expect(fits(wide, { b: 1 })).toBe(false);
+  });
+
+  it("follows a reference to the outermost schema with its anchor", () => {
+    const tree = {
+      $id: "https://example.com/tree",
+      $dynamicAnchor: "node",
+      properties: { children: { items: { $dynamicRef: "#node" } }, data: true },
+    };
+    const strict = {
+      $id: "https://example.com/strict",
+      $dynamicAnchor: "node",
+      $ref: "tree",
+      unevaluatedProperties: false,
+      $defs: { tree },
+    };
+    pins(strict, [{ children: [{ data: 1 }] }], [{ children: [{ daat: 1 }] }]);
+    pins(tree, [{ children: [{ daat: 1 }] }], []);
+  });
+
+  it("reads what stands beside a reference as its draft does", () => {
+    const schema = { definitions: { a: { type: "array" } }, $ref: "#/definitions/a", maxItems: 1 };
+    pins(schema, [[1, 2]], [3]);
+    pins({ ...schema, $schema: "http://json-schema.org/draft-07/schema#" }, [[1, 2]], [3]);
+    pins({ ...schema, $schema: "https://json-schema.org/draft/2020-12/schema" }, [[1]], [[1, 2]]);
+  });
+
+  it("follows references into documents that it is given, and names one that is not there", () => {
+    const schema = { properties: { n: { $ref: "https://example.com/number#/$defs/whole" } } };
+    const documents = { "https://example.com/number": { $defs: { whole: { type: "integer" } } } };
+    expect(checkJson(schema, { n: 1 }, documents)).toEqual({ problems: [] });
+    expect(checkJson(schema, { n: "1" }, documents)).toEqual({
+      problems: [{ path: "/n", message: "expected integer" }],
+    });
+    expect(checkJson(schema, { n: "1" })).toEqual({
+      problems: [],
+      unchecked: "https://example.com/number#/$defs/whole",
+    });
+    expect(checkJson(false, 1).problems).toHaveLength(1);
   });
 
   it("agrees with typebox on random schemas and values", () => {
     fc.assert(
       fc.property(anySchema, anyValue, (schema, value) => {
         expect(fits(schema, value)).toBe(Check(schema, value));
-        expect(compileJsonSchema(schema).problems(value).length === 0).toBe(fits(schema, value));
+        expect(compileJsonSchema(schema, { createRareChecks }).problems(value).length === 0).toBe(
+          fits(schema, value),
+        );
       }),
       { numRuns: 2000 },
     );

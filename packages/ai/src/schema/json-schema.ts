@@ -1,5 +1,12 @@
 import { isRecord } from "../common/records.ts";
 import { nearNames } from "./near-names.ts";
+import {
+  type Documents,
+  indexSchema,
+  type Reference,
+  REFERENCES,
+  type SchemaIndex,
+} from "./schema-index.ts";
 import type { JsonSchema } from "./schema.ts";
 
 /**
@@ -11,9 +18,9 @@ export interface JsonSchemaValidator {
   readonly root: JsonSchema;
   /** Some property in it has a `default`. */
   readonly hasDefaults: boolean;
-  /** It uses keywords that are not checked here (`unevaluatedProperties`, `$dynamicRef`, ...). */
+  /** It has rare keywords, and was compiled without the checks of these. */
   readonly isPartial: boolean;
-  /** A `$ref` to a document that is not in it, so that nothing can be checked by it. */
+  /** A reference to a document that is not there, so that nothing can be checked by it. */
   readonly remoteRef: string | undefined;
   /** Resets the count of work. Called once for each value from outside. */
   begin(): void;
@@ -45,31 +52,48 @@ const MAX_WORK = 20_000_000;
 /** Values of an `enum`, or names of properties, listed in one problem. */
 const MAX_LISTED = 12;
 
-const PARTIAL_KEYWORDS = [
-  "unevaluatedProperties",
-  "unevaluatedItems",
-  "$dynamicRef",
-  "$recursiveRef",
-  "~refine",
-];
-const SCHEMA_KEYWORDS =
-  "items additionalItems contains additionalProperties propertyNames not if then else";
-const LIST_KEYWORDS = "allOf anyOf oneOf prefixItems items";
-const MAP_KEYWORDS = "properties patternProperties dependentSchemas dependencies $defs definitions";
-
-interface Report {
+export interface Report {
   readonly path: string;
   readonly problems: Problem[];
 }
 
 /** Without a report it stops at the first fault; with one it writes all of them down. */
-type Check = (value: unknown, at: Report | undefined) => boolean;
+export type Check = (value: unknown, at: Report | undefined) => boolean;
 
-export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
+export interface CompileOptions {
+  /** Other schemas by their address, for references that lead to them. */
+  readonly documents?: Documents;
+  /** From `rare-keywords.ts`, which is loaded when a schema needs it. */
+  readonly createRareChecks?: (parts: CompilerParts) => RareChecks;
+}
+
+/** What the checks of rare keywords get to work with. */
+export interface CompilerParts {
+  readonly index: SchemaIndex;
+  readonly createCheck: (schema: unknown) => Check;
+  readonly resolveTarget: (schema: JsonSchema, keyword: Reference) => unknown;
+  /** Counts work. Throws where there is too much of it. */
+  readonly spend: (amount: number) => void;
+}
+
+/** The keywords that depend on what other keywords have looked at, and on where a schema is used. */
+export interface RareChecks {
+  unevaluated(schema: JsonSchema): Check[];
+  /** Has references see the schema that a check is inside of. */
+  within(schema: unknown, check: Check): Check;
+  /** Where a dynamic reference leads, which leads to `fixed` by itself. */
+  target(schema: JsonSchema, keyword: Reference, fixed: unknown): unknown;
+}
+
+export function compileJsonSchema(
+  root: JsonSchema,
+  options: CompileOptions = {},
+): JsonSchemaValidator {
   const checks = new Map<object, Check>();
-  const { bases, named, hasDefaults, isPartial } = indexSchema(root);
+  const index = indexSchema(root, options.documents);
   const work = { depth: 0, visits: 0, spent: 0 };
-
+  const rare = options.createRareChecks?.({ index, createCheck, resolveTarget, spend });
+  const within = (schema: unknown, check: Check): Check => rare?.within(schema, check) ?? check;
   function spend(amount: number): void {
     work.spent += amount;
     if (work.spent > MAX_WORK) throw new RangeError("it takes too long");
@@ -90,17 +114,21 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
   }
 
   function build(schema: JsonSchema): Check {
-    const type = typeCheck(schema);
+    const { refAlone = false, unvalidated = false } = index.places.get(schema) ?? {};
+    if (refAlone) return refCheck(schema, "$ref");
+    const asserted = unvalidated ? {} : schema;
+    const type = typeCheck(asserted);
     const rules = [
-      ...valueChecks(schema),
-      ...numberChecks(schema),
-      ...stringChecks(schema),
+      ...valueChecks(asserted),
+      ...numberChecks(asserted),
+      ...stringChecks(asserted),
       ...arrayChecks(schema, createCheck),
       ...objectChecks(schema, createCheck),
       ...combinedChecks(schema),
+      ...(rare?.unevaluated(schema) ?? []),
     ];
     const cost = countWork(schema);
-    return (value, at) => {
+    const check: Check = (value, at) => {
       spend(cost);
       // Of a value of the wrong type there is no more to say.
       if (type !== undefined && !type(value, at)) return false;
@@ -112,11 +140,13 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       }
       return ok;
     };
+    return schema["$id"] === undefined ? check : within(schema, check);
   }
 
   function combinedChecks(schema: JsonSchema): Check[] {
-    const rules: Check[] = [];
-    if (typeof schema["$ref"] === "string") rules.push(refCheck(schema));
+    const rules = REFERENCES.filter((keyword) => typeof schema[keyword] === "string").map(
+      (keyword) => refCheck(schema, keyword),
+    );
     for (const part of toList(schema["allOf"])) rules.push(createCheck(part));
     const anyOf = toList(schema["anyOf"]);
     if (anyOf.length > 0) {
@@ -152,47 +182,37 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     return rules;
   }
 
-  function refCheck(schema: JsonSchema): Check {
-    const target = resolveTarget(schema);
+  function refCheck(schema: JsonSchema, keyword: Reference): Check {
+    const fixed = resolveTarget(schema, keyword);
     const open: unknown[] = [];
-    let check: Check | undefined;
+    const reached = new Map<unknown, Check>();
     return (value, at) => {
+      const target = rare?.target(schema, keyword, fixed) ?? fixed;
       // The same value again, inside itself: this schema leads to itself and to nothing else.
-      if (open.includes(value)) return fail(at, "stated", "the schema refers to itself", value);
+      if (open.some((one, place) => place % 2 === 0 && one === value && open[place + 1] === target))
+        return fail(at, "stated", "the schema refers to itself", value);
       if (work.depth >= MAX_REF_DEPTH) return fail(at, "stated", "nested too deeply", value);
       if (++work.visits > MAX_REF_VISITS) return fail(at, "stated", "too much to check", value);
-      check ??= createCheck(target);
+      let check = reached.get(target);
+      if (check === undefined) reached.set(target, (check = within(target, createCheck(target))));
       work.depth++;
-      open.push(value);
+      open.push(value, target);
       try {
         return check(value, at);
       } finally {
-        open.pop();
+        open.length -= 2;
         work.depth--;
       }
     };
   }
 
-  function resolveTarget(schema: JsonSchema): unknown {
-    const ref = schema["$ref"];
+  function resolveTarget(schema: JsonSchema, keyword: Reference = "$ref"): unknown {
+    const ref = schema[keyword];
     if (typeof ref !== "string") return undefined;
-    const [id = "", fragment = ""] = resolveUri(ref, bases.get(schema)).split("#");
-    const target =
-      fragment === "" || fragment.startsWith("/")
-        ? valueAt(named.get(id), decodeURIComponent(fragment))
-        : named.get(`${id}#${fragment}`);
-    if (target === undefined) throw new TypeError(`$ref "${ref}" leads nowhere in the schema`);
+    const target = index.find(ref, schema);
+    if (target === undefined)
+      throw new TypeError(`${keyword} "${ref}" leads nowhere in the schema`);
     return target;
-  }
-
-  function findRemoteRef(): string | undefined {
-    for (const [schema, base] of bases) {
-      const ref = (schema as JsonSchema)["$ref"];
-      if (typeof ref !== "string") continue;
-      const [id = ""] = resolveUri(ref, base).split("#");
-      if (!named.has(id)) return ref;
-    }
-    return undefined;
   }
 
   function failUnion(
@@ -241,13 +261,13 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
     return "properties" in schema || "required" in schema ? "object" : "another value";
   }
 
-  const remoteRef = findRemoteRef();
+  const { remoteRef } = index;
   // What refers to something unknown cannot be built, and is not asked.
-  const whole: Check = remoteRef === undefined ? createCheck(root) : () => true;
+  const whole: Check = remoteRef === undefined ? within(root, createCheck(root)) : () => true;
   return {
     root,
-    hasDefaults,
-    isPartial,
+    hasDefaults: index.hasDefaults,
+    isPartial: index.hasRare && rare === undefined,
     begin: () => {
       work.visits = 0;
       work.spent = 0;
@@ -259,13 +279,13 @@ export function compileJsonSchema(root: JsonSchema): JsonSchemaValidator {
       whole(value, { path: "", problems });
       return problems;
     },
-    target: resolveTarget,
+    target: (schema) => resolveTarget(schema),
     remoteRef,
   };
 }
 
 /** How much there is to look at in a schema itself. */
-function countWork(schema: JsonSchema): number {
+export function countWork(schema: JsonSchema): number {
   const sizes = Object.values(schema).map((value) => {
     if (Array.isArray(value)) return value.length;
     return isRecord(value) ? Object.keys(value).length : 0;
@@ -301,7 +321,27 @@ function valueChecks(schema: JsonSchema): Check[] {
         (at !== undefined && fail(at, "choice", choices(allowed) + meant(value, allowed), value)),
     );
   }
+  // What a schema of typebox has from `Type.Refine`.
+  for (const refinement of toList(schema["~refine"])) {
+    if (!isRefinement(refinement)) continue;
+    rules.push(
+      (value, at) =>
+        refinement.check(value) ||
+        (at !== undefined && fail(at, "stated", refinement.error(value), value)),
+    );
+  }
   return rules;
+}
+
+interface Refinement {
+  check(value: unknown): boolean;
+  error(value: unknown): string;
+}
+
+function isRefinement(value: unknown): value is Refinement {
+  return (
+    isRecord(value) && typeof value["check"] === "function" && typeof value["error"] === "function"
+  );
 }
 
 function meant(value: unknown, allowed: readonly unknown[]): string {
@@ -580,80 +620,21 @@ function unknownProperty(key: string, known: readonly string[]): string {
   return known.length === 0 ? "unknown property" : `unknown property (known: ${listed(known)})`;
 }
 
-interface SchemaIndex {
-  /** The address that the references of each schema are relative to. */
-  bases: Map<object, string>;
-  /** Schemas by their address, and by that with `#` and their `$anchor`. */
-  named: Map<string, JsonSchema>;
-  hasDefaults: boolean;
-  isPartial: boolean;
-}
-
-function indexSchema(root: JsonSchema): SchemaIndex {
-  const index: SchemaIndex = {
-    bases: new Map(),
-    named: new Map([[ROOT, root]]),
-    hasDefaults: false,
-    isPartial: false,
-  };
-  const visit = (schema: unknown, parent: string): void => {
-    if (!isRecord(schema) || index.bases.has(schema)) return;
-    const { $id } = schema;
-    const base = typeof $id === "string" ? resolveUri($id, parent).replace(/#.*$/, "") : parent;
-    index.bases.set(schema, base);
-    if (typeof $id === "string") index.named.set(base, schema);
-    for (const keyword of ["$anchor", "$dynamicAnchor"]) {
-      const anchor = schema[keyword];
-      if (typeof anchor === "string") index.named.set(`${base}#${anchor}`, schema);
-    }
-    if (Object.hasOwn(schema, "default")) index.hasDefaults = true;
-    if (PARTIAL_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword))) index.isPartial = true;
-    for (const keyword of SCHEMA_KEYWORDS.split(" ")) visit(schema[keyword], base);
-    for (const keyword of LIST_KEYWORDS.split(" ")) {
-      for (const part of toList(schema[keyword])) visit(part, base);
-    }
-    for (const keyword of MAP_KEYWORDS.split(" ")) {
-      for (const part of Object.values(toMap(schema[keyword]))) visit(part, base);
-    }
-  };
-  visit(root, ROOT);
-  return index;
-}
-
-/** The address of a schema without one. */
-const ROOT = "schema:/root";
-
-/** An address relative to another, as it is written where it is no address at all. */
-function resolveUri(uri: string, base = ROOT): string {
-  try {
-    return new URL(uri, base).href;
-  } catch {
-    return uri;
-  }
-}
-
-/** The value that a JSON pointer leads to; undefined if it leads nowhere. */
-export function valueAt(value: unknown, pointer: string): unknown {
-  let current = value;
-  for (const part of pointer.split("/").slice(1)) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key))
-      return undefined;
-    current = (current as JsonSchema)[key];
-  }
-  return current;
-}
-
 /** A JSON pointer one step longer. */
 export function pointerTo(path: string, key: string | number): string {
   return `${path}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-function below(at: Report, key: string | number): Report {
+export function below(at: Report, key: string | number): Report {
   return { path: pointerTo(at.path, key), problems: at.problems };
 }
 
-function fail(at: Report | undefined, kind: Problem["kind"], text: string, value: unknown): false {
+export function fail(
+  at: Report | undefined,
+  kind: Problem["kind"],
+  text: string,
+  value: unknown,
+): false {
   at?.problems.push({ path: at.path, kind, text, value });
   return false;
 }

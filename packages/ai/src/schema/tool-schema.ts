@@ -1,5 +1,5 @@
 import { isRecord } from "../common/records.ts";
-import { valueAt } from "./json-schema.ts";
+import { valueAt } from "./schema-index.ts";
 import { type AnySchema, type JsonSchema, toJsonSchema } from "./schema.ts";
 
 /** A schema of the form that services take for a tool: an object with its properties. */

@@ -5,7 +5,9 @@ import { GrowingText } from "./growing-text.ts";
 import type {
   AssistantContent,
   AssistantMessage,
+  Citation,
   Failure,
+  FileContent,
   ImageContent,
   Model,
   ServiceReport,
@@ -78,11 +80,12 @@ export class Accumulator {
     this.#stream.push({ type: "text_delta", contentIndex, delta, partial: this.message });
   }
 
-  textEnd(contentIndex: number, signature?: string): void {
+  textEnd(contentIndex: number, signature?: string, citations: Citation[] = []): void {
     const open = this.#open[contentIndex];
     if (open?.type !== "text") return;
     this.#open[contentIndex] = undefined;
     if (signature !== undefined) open.block.signature = signature;
+    if (citations.length > 0) open.block.citations = citations;
     const content = open.text.end();
     open.block.text = content;
     this.#stream.push({ type: "text_end", contentIndex, content, partial: this.message });
@@ -167,6 +170,13 @@ export class Accumulator {
     if (this.#stream.closed) return;
     const contentIndex = this.message.content.push(content) - 1;
     this.#stream.push({ type: "image", contentIndex, content, partial: this.message });
+  }
+
+  file(content: FileContent): void {
+    this.start();
+    if (this.#stream.closed) return;
+    const contentIndex = this.message.content.push(content) - 1;
+    this.#stream.push({ type: "file", contentIndex, content, partial: this.message });
   }
 
   /** What the service says in its own words; made when it is first asked for. */

@@ -73,7 +73,7 @@ describe("isDelta and isTerminal", () => {
 it("STREAM_UPDATE_EVENTS are all between the first event and the last", () => {
   const kinds = ["text", "thinking", "toolcall"];
   const expected = kinds.flatMap((kind) => [`${kind}_start`, `${kind}_delta`, `${kind}_end`]);
-  expect(STREAM_UPDATE_EVENTS).toEqual([...expected, "service_tool", "image"]);
+  expect(STREAM_UPDATE_EVENTS).toEqual([...expected, "service_tool", "image", "file"]);
   expectTypeOf<(typeof STREAM_UPDATE_EVENTS)[number]>().toEqualTypeOf<
     Exclude<AssistantMessageEvent, { type: "start" | "done" | "error" }>["type"]
   >();

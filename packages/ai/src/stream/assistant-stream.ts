@@ -30,6 +30,7 @@ export const STREAM_UPDATE_EVENTS: readonly Exclude<
   "toolcall_end",
   "service_tool",
   "image",
+  "file",
 ];
 
 /** Whether an event is the last one of its stream. */

@@ -1,5 +1,10 @@
 import { isRecord } from "../common/records.ts";
-import type { AssistantContent, AssistantMessage, ToolCall } from "../messages/messages.ts";
+import type {
+  AssistantContent,
+  AssistantMessage,
+  Citation,
+  ToolCall,
+} from "../messages/messages.ts";
 import { Accumulator } from "./accumulate.ts";
 import { AssistantMessageEventStream, isDelta } from "./assistant-stream.ts";
 import {
@@ -131,13 +136,16 @@ export class CompactEventReader {
       case "text_end":
       case "thinking_end": {
         const { type } = event;
-        const { signature, redacted } = event;
+        const { citations, signature, redacted } = event;
         const proof = {
           ...(typeof signature === "string" && { signature }),
           ...(typeof redacted === "boolean" && { redacted }),
         };
-        if (type === "text_end") out.textEnd(contentIndex, proof.signature);
-        else out.thinkingEnd(contentIndex, proof);
+        if (type === "text_end") {
+          // What is in them is checked by no reader: services invent new kinds.
+          const cited = Array.isArray(citations) ? (citations as Citation[]) : [];
+          out.textEnd(contentIndex, proof.signature, cited);
+        } else out.thinkingEnd(contentIndex, proof);
         const made = this.#takeEvent({ type, contentIndex, content: "", partial });
         if (block && this.#isBlock(contentIndex, type)) block.isClosed = true;
         if (typeof event["content"] !== "string") return made;
@@ -162,7 +170,8 @@ export class CompactEventReader {
         throw new CompactEventError("invalid_sequence", `There is no call at ${contentIndex}.`);
       }
       case "service_tool":
-      case "image": {
+      case "image":
+      case "file": {
         const content = event["content"];
         if (!isRecord(content)) throw createFieldError("content", "an object");
         // The type of the event is the type of the block.
@@ -171,10 +180,14 @@ export class CompactEventReader {
           this.#begin();
           if (whole.type === "serviceTool") out.serviceTool(whole);
           else if (whole.type === "image") out.image(whole);
-          else throw createFieldError("content.type", '"serviceTool" or "image"');
+          else if (whole.type === "file") out.file(whole);
+          else throw createFieldError("content.type", '"serviceTool", "image" or "file"');
         }
         const { type } = event;
         if (type === "image" && whole.type === "image") {
+          return this.#takeEvent({ type, contentIndex, content: whole, partial });
+        }
+        if (type === "file" && whole.type === "file") {
           return this.#takeEvent({ type, contentIndex, content: whole, partial });
         }
         if (type === "service_tool" && whole.type === "serviceTool") {
@@ -231,7 +244,8 @@ export class CompactEventReader {
     return this.partial.content.flatMap((block, contentIndex): CompactEvent[] => {
       if (block.type === "serviceTool")
         return [{ type: "service_tool", contentIndex, content: block }];
-      if (block.type === "image") return [{ type: "image", contentIndex, content: block }];
+      if (block.type === "image" || block.type === "file")
+        return [{ type: block.type, contentIndex, content: block }];
       const state = this.#blocks[contentIndex];
       const isCall = block.type === "toolCall";
       const name = isCall ? "toolcall" : block.type;
@@ -293,7 +307,8 @@ function readText(block: AssistantContent | undefined): string {
 
 function hasSameBody(one: AssistantContent, other: AssistantContent): boolean {
   if (one.type !== other.type) return false;
-  if (one.type === "serviceTool" || one.type === "image") return isSameJson(one, other);
+  if (one.type === "serviceTool" || one.type === "image" || one.type === "file")
+    return isSameJson(one, other);
   if (one.type !== "toolCall" || other.type !== "toolCall")
     return readText(one) === readText(other);
   if (one.name !== other.name || one.rawArguments !== other.rawArguments) return false;

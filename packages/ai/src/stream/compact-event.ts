@@ -28,6 +28,7 @@ export const BLOCK_EVENT_TYPES: ReadonlySet<unknown> = new Set<BlockEvent["type"
   "toolcall_end",
   "service_tool",
   "image",
+  "file",
 ]);
 
 /** The names of all events of a response. */

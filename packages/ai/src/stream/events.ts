@@ -1,5 +1,6 @@
 import type {
   AssistantMessage,
+  FileContent,
   ImageContent,
   ServiceToolContent,
   StopReason,
@@ -29,6 +30,7 @@ export type AssistantMessageEvent =
       partial: AssistantMessage;
     }
   | { type: "image"; contentIndex: number; content: ImageContent; partial: AssistantMessage }
+  | { type: "file"; contentIndex: number; content: FileContent; partial: AssistantMessage }
   | { type: "done"; reason: DoneReason; message: AssistantMessage }
   | { type: "error"; reason: "error" | "aborted"; error: AssistantMessage };
 

@@ -4,6 +4,7 @@ import type { ProtocolClient, StreamFn, StreamOptions } from "../client/client.t
 import { type Clock, systemClock } from "../common/clock.ts";
 import type { DoneReason } from "../stream/events.ts";
 import type {
+  Citation,
   Context,
   Failure,
   Message,
@@ -16,7 +17,7 @@ import { TranscriptValidator } from "../messages/transcript.ts";
 
 /** A block of a scripted response. `open`: its end never comes, as when a response is cut off. */
 export type ScriptPart =
-  | { type: "text"; text: string; signature?: string; open?: boolean }
+  | { type: "text"; text: string; signature?: string; citations?: Citation[]; open?: boolean }
   | { type: "thinking"; thinking: string; signature?: string; redacted?: boolean; open?: boolean }
   | {
       type: "toolCall";
@@ -128,7 +129,10 @@ export const scriptedModelInfo: Model = {
 };
 
 /** A text. */
-export function say(text: string, more: { signature?: string } = {}): ScriptPart {
+export function say(
+  text: string,
+  more: { signature?: string; citations?: Citation[] } = {},
+): ScriptPart {
   return { type: "text", text, ...more };
 }
 
@@ -356,7 +360,7 @@ function writeBlock(out: Accumulator, part: StreamedPart, index: number, delta: 
 }
 
 function closeBlock(out: Accumulator, part: StreamedPart, index: number): void {
-  if (part.type === "text") out.textEnd(index, part.signature);
+  if (part.type === "text") out.textEnd(index, part.signature, part.citations);
   else if (part.type === "toolCall") out.toolCallEnd(index);
   else {
     const { signature, redacted } = part;

@@ -56,7 +56,7 @@ describe("the end of a command line", () => {
     ["--tools re", ["read"]],
     ["--tools read,e", ["read,edit"]],
     ["--tools=grep,fi", ["--tools=grep,find"]],
-    ["mcp ", ["list", "trust", "serve"]],
+    ["mcp ", ["list", "add", "remove", "login", "logout", "trust", "serve"]],
     ["mcp trust ", []],
     ["mcp --tools read tr", ["trust"]],
     ["completions bash ", []],

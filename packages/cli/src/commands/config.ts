@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { EXIT, type ExitCode, UsageError } from "../core/exit-codes.ts";
-import { readFlags } from "../core/flag-settings.ts";
+import { pickPlace, readFlags } from "../core/flag-settings.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import { inspectSettings } from "@gyre/coding/internal/settings/load";
@@ -28,24 +28,31 @@ export async function runConfig(
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
-  const found = await inspectSettings(
-    await readFlags(values, { env: io.env, cwd, start: io.cwd, home }),
-  );
-  const { settings, layers, files, problems } = found;
+  const flags = await readFlags(values, { ...pickPlace(io), cwd, start: io.cwd, home });
+  const { policy } = flags;
+  const { settings, layers, files, problems } = await inspectSettings(flags);
 
   if (values.json) {
     const set = SETTING_NAMES.filter((name) => settings[name] !== undefined).map((name) => [
       name,
       { value: withoutSecrets(settings[name]), from: listOrigins(name, layers) },
     ]);
-    const whole = { settings: Object.fromEntries(set), files, problems };
+    const whole = {
+      settings: Object.fromEntries(set),
+      ...(policy && { policy: policy.rules }),
+      files,
+      problems,
+    };
     io.stdout.write(`${JSON.stringify(whole, undefined, INDENT)}\n`);
   } else {
     const rows = listSettings(settings, layers).map(({ name, value, from }) => [
       name,
       `${value}  (${from.length > 0 ? from.join(", ") : "default"})`,
     ]);
-    const places = files.map(({ of, path, state }) => [of, `${oneLine(path)} (${state})`]);
+    const places = files.map(({ of, path, state }) => {
+      const more = of === "policy file" && policy ? `: ${policy.describe()}` : "";
+      return [of, `${oneLine(path)} (${state})${more}`];
+    });
     io.stdout.write(`${aligned(rows)}\n${aligned(places)}`);
     for (const { level, text } of problems) io.stderr.write(`gyre: ${level}: ${text}\n`);
   }

@@ -32,7 +32,7 @@ export const RUN_GROUPS: readonly { title: string; options: readonly OptionName[
   },
   {
     title: "What it may do",
-    options: ["tools", "mode", "allow", "deny", "sandbox", "network"],
+    options: ["tools", "mode", "allow", "deny", "add-dir", "sandbox", "network"],
   },
   { title: "Limits", options: ["max-turns", "max-cost", "timeout"] },
   {
@@ -93,7 +93,7 @@ export const TOOLS_NOTE: string =
 
 /** A user must not wait for a question that never comes. */
 export const ASKING_NOTE: string =
-  "In a terminal it asks before it changes or runs anything. With -p, --output or --schema, and in a pipe, there are no questions: a call that needs an approval is denied, and the model gets the reason; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
+  "In a terminal: where a sandbox holds, mode auto works in the folder unasked and asks about the network, other places and what cannot be undone; elsewhere it asks before it changes or runs anything. With -p, --output or --schema, and in a pipe, there are no questions: a call that needs an approval is denied, and the model gets the reason; --mode and --allow say what it may do. Editors (acp) and programs (rpc) can approve calls.";
 
 /** The help of the program, or of one command. Ends with a line break. */
 export function helpText(command: CommandName = "run"): string {

@@ -24,6 +24,10 @@ const VARIABLES: readonly (readonly [names: readonly string[], about: string])[]
     ["GYRE_DATABASE"],
     "Where gyre runs finds runs, as --database: an address with a password is not for a command line, which others can see.",
   ],
+  [
+    ["GYRE_TOKEN"],
+    "The token of the server that gyre attach connects to, which a command line would show to others.",
+  ],
   [["GYRE_CONFIG"], "Your settings, in place of the usual file, as --config."],
   [
     ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"],

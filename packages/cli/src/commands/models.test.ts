@@ -83,7 +83,7 @@ describe("gyre models", () => {
       maxTokens: 64_000,
       images: true,
       thinking: true,
-      price: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 },
+      price: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, webSearch: 0.01 },
     });
     const all = await asJson([], { all: true }, ANTHROPIC);
     expect(all).toHaveLength(catalog().length);

@@ -168,7 +168,7 @@ function parseFacts(href: string, bytes: Uint8Array): CatalogFacts {
 async function findFetch(env: Environment): Promise<NonNullable<RefreshParts["fetch"]>> {
   if (!Object.keys(env).some((name) => /^(https?|all)_proxy$/i.test(name) && env[name]))
     return fetch;
-  const { proxiedWebFetch } = await import("@gyre/coding/internal/core/proxy-fetch");
+  const { proxiedWebFetch } = await import("@gyre/coding/internal/core/proxied-web-fetch");
   return proxiedWebFetch(env);
 }
 

@@ -15,13 +15,14 @@ import { manualClock } from "@gyre/ai/testing";
 import {
   createSession,
   defaultSessionFolder,
+  type EntryBody,
   type SessionFile,
   SessionStore,
   type SessionSummary,
 } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EXIT, ExitError, UsageError } from "../core/exit-codes.ts";
-import { historyFolder } from "@gyre/coding/internal/file-history/recorder";
+import { historyFolder } from "@gyre/coding/internal/file-history/lines/folders";
 import type { Values } from "../core/options.ts";
 import { agoText, sizeText } from "../text/session-text.ts";
 import { runSessions } from "./sessions.ts";
@@ -39,6 +40,22 @@ beforeEach(async () => {
   store = new SessionStore(defaultSessionFolder({ XDG_STATE_HOME: folder }), { clock });
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** With a file that belongs into a store. */
+const LARGE: EntryBody = {
+  type: "message",
+  message: {
+    role: "user",
+    content: [
+      {
+        type: "file",
+        mediaType: "application/pdf",
+        source: { type: "base64", data: Buffer.alloc(300_000, 1).toString("base64") },
+      },
+    ],
+    timestamp: 1,
+  },
+};
 
 interface Ran {
   code: number;
@@ -300,6 +317,20 @@ describe("gyre sessions import", () => {
     await expect(sessions(["import", "own.jsonl"])).rejects.toThrow(/own1 is here already/);
   });
 
+  it("takes the contents of its files along, which are removed with it", async () => {
+    const file = join(folder, "own.jsonl");
+    const own = await createSession(file, { cwd: folder, id: "own3" }, { clock });
+    await own.append(LARGE);
+    await own.close();
+    await sessions(["import", "own.jsonl"]);
+    const { path } = await store.find("own3");
+    expect(await readdir(`${path}.files`)).toEqual(await readdir(`${file}.files`));
+    expect((await sessions(["check", "own3"])).code).toBe(EXIT.done);
+    await sessions(["remove", "own3"]);
+    await expect(access(`${path}.files`)).rejects.toThrow("ENOENT");
+    expect(await readdir(`${file}.files`)).toHaveLength(1);
+  });
+
   it("has settings that this installation may have written checked again: the file was elsewhere", async () => {
     const path = join(folder, "own.jsonl");
     const session = await createSession(path, { cwd: folder, id: "own2" });
@@ -332,6 +363,23 @@ describe("check and unlock", () => {
         err: "",
       });
     }
+  });
+
+  it("reports files whose contents are missing or damaged", async () => {
+    const session = await store.create({ cwd: folder });
+    await session.append(LARGE);
+    await session.close();
+    const { id } = session.header;
+    const [name = ""] = await readdir(`${session.path}.files`);
+    await writeFile(join(`${session.path}.files`, name), "damaged");
+    const { code, out } = await sessions(["check", id]);
+    expect([code, out]).toEqual([
+      EXIT.failed,
+      expect.stringMatching(/^entry 1: The contents of a file .* are damaged/),
+    ]);
+    await rm(join(`${session.path}.files`, name));
+    const json = await sessions(["check", id], { json: true });
+    expect(JSON.parse(json.out)).toMatchObject([{ kind: "missing_file", sha256: name, entry: 1 }]);
   });
 
   it("reports every problem, ends with 1, and changes nothing", async () => {

@@ -5,6 +5,7 @@ import { type Clock, nearNames, systemClock, errorMessage } from "@gyre/ai";
 import {
   defaultSessionFolder,
   type Entry,
+  findFileProblems,
   openSession,
   SessionError,
   type SessionFile,
@@ -104,7 +105,10 @@ async function list({ store, values, io, clock, cwd }: Job): Promise<number> {
     agoText(session.updatedAt, now),
     sizeText(session.bytes),
     ...(values.all ? [shown(session.cwd) || "(unknown folder)"] : []),
-    fit(shown(sessionTitle(session) ?? "(nothing was asked)"), MAX_TITLE_COLUMNS),
+    fit(
+      `${session.archived ? "(archived) " : ""}${shown(sessionTitle(session) ?? "(nothing was asked)")}`,
+      MAX_TITLE_COLUMNS,
+    ),
   ]);
   for (const row of alignColumns(rows)) io.stdout.write(`${row}\n`);
   return EXIT.done;
@@ -208,7 +212,10 @@ async function importPi(importPiSession: ImportPiSession, file: string, { store,
     return { id: session.header.id, path: session.path, skipped };
   } catch (error) {
     // Half a session is of no use.
-    if (made) await rm(made.path, { force: true });
+    if (made) {
+      await rm(made.path, { force: true });
+      await rm(`${made.path}.files`, { recursive: true, force: true });
+    }
     throw error;
   }
 }
@@ -228,10 +235,13 @@ async function firstLine(file: string): Promise<unknown> {
 async function check(what: string, { store, values, io }: Job): Promise<number> {
   return using(await openEither(what, store, io), async (session) => {
     const { entries, problems } = session;
-    const isSound = problems.length === 0;
-    if (values.json) io.stdout.write(`${JSON.stringify(problems, null, 2)}\n`);
-    else if (!isSound) writeProblems(session, io.stdout);
-    else {
+    const files = await findFileProblems(session);
+    const isSound = problems.length + files.length === 0;
+    if (values.json) io.stdout.write(`${JSON.stringify([...problems, ...files], null, 2)}\n`);
+    else if (!isSound) {
+      writeProblems(session, io.stdout);
+      for (const { entry, message } of files) io.stdout.write(`entry ${entry}: ${message}\n`);
+    } else {
       const count = `${entries.length} ${entries.length === 1 ? "entry" : "entries"}`;
       io.stdout.write(`No problems; ${count}.\n`);
     }
@@ -273,7 +283,7 @@ async function unlock(id: string, { store, io }: Job): Promise<number> {
 async function remove(id: string, { store, io }: Job): Promise<number> {
   const session = await store.find(id);
   await store.remove(session.id);
-  const { removeHistory } = await import("@gyre/coding/internal/file-history/recorder");
+  const { removeHistory } = await import("@gyre/coding/internal/file-history/lines/folders");
   await removeHistory(io.env, session.id);
   io.stdout.write(`Removed ${session.id}.\n`);
   return EXIT.done;

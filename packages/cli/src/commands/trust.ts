@@ -2,9 +2,12 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { askYesNo } from "./ask-yes-no.ts";
 import { EXIT, type ExitCode, ExitError, UsageError } from "../core/exit-codes.ts";
+import { readMachinePolicy } from "../core/flag-settings.ts";
 import type { Io } from "../core/io.ts";
 import type { Values } from "../core/options.ts";
 import {
+  claudeTrustKey,
+  findClaudeFiles,
   findProjectFile,
   MCP_FILE,
   PROJECT_FILE,
@@ -44,15 +47,27 @@ export async function runTrust(
   }
   if (more !== undefined) throw new UsageError(`"trust" takes one folder, not "${more}" as well.`);
   const cwd = resolve(io.cwd, named ?? ".");
+  const policy = await readMachinePolicy(io);
+  const refusal = policy?.refusesProjects;
+  if (refusal !== undefined && !values.show && !values.remove) {
+    throw new ExitError(EXIT.failed, refusal);
+  }
   const project = findProjectFile(cwd, home);
   const servers = findProjectFile(cwd, home, MCP_FILE);
+  const claude = findClaudeFiles({ cwd, env: io.env, home }).flatMap((file) => file.project ?? []);
   try {
     if (values.remove) {
-      const found = [project, servers].flatMap((file) => file?.folder ?? []);
+      const found = [project, servers, ...claude].flatMap((file) => file?.folder ?? []);
       return remove([realPath(cwd), ...found], io, home);
     }
     const held = await findHeldTexts({ cwd, env: io.env, home }, {});
-    if (!project && !servers && held.length === 0) {
+    const rules =
+      claude.length > 0
+        ? await (
+            await import("@gyre/coding/internal/settings/claude-settings")
+          ).findClaudeOffer({ cwd, env: io.env, home })
+        : undefined;
+    if (!project && !servers && !rules && held.length === 0) {
       throw new ExitError(
         EXIT.failed,
         oneLine(
@@ -62,13 +77,14 @@ export async function runTrust(
     }
     const agree = agreement(values, io);
     if (project) {
-      const options = { env: io.env, cwd, start: io.cwd, home };
+      const options = { policy, env: io.env, cwd, start: io.cwd, home };
       await add(await settingsOffer(project, options), io, home, agree.with);
     }
     if (servers) {
       const { mcpOffer } = await import("@gyre/coding/internal/mcp/trust");
       await add(mcpOffer(servers, cwd), io, home, agree.with);
     }
+    if (rules) await add(rules, io, home, agree.with);
     for (const text of held) await acceptText(text, io, agree.with);
     return agree.isRefused ? EXIT.failed : EXIT.done;
   } catch (error) {
@@ -106,7 +122,8 @@ function remove(candidates: readonly string[], io: Io, home: string): ExitCode {
   const folders = new Map(readTrustFile(path));
   const settings = candidates.find((one) => folders.delete(one));
   const servers = candidates.map((one) => join(one, MCP_FILE)).find((one) => folders.delete(one));
-  const folder = settings ?? servers;
+  const claude = candidates.map(claudeTrustKey).find((one) => folders.delete(one));
+  const folder = settings ?? servers ?? claude;
   if (folder === undefined) {
     io.stdout.write(`${oneLine(candidates[0] ?? "")} was not trusted.\n`);
     return EXIT.done;

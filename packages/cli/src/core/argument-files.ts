@@ -1,17 +1,19 @@
 import { readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
-import { errorMessage, type UserContent } from "@gyre/ai";
+import { basename, resolve } from "node:path";
+import { errorMessage, fileKind, guessMediaType, type UserContent } from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
 import { UsageError } from "./exit-codes.ts";
 
-/** Of one file. A longer one is for the model to read in parts. */
-const MAX_FILE_BYTES = 1024 * 1024;
-const PICTURES: ReadonlyMap<string, string> = new Map([
-  ["png", "image/png"],
-  ["jpg", "image/jpeg"],
-  ["jpeg", "image/jpeg"],
-  ["gif", "image/gif"],
-  ["webp", "image/webp"],
+/** Of one text. A longer one is for the model to read in parts. */
+const MAX_TEXT_BYTES = 1024 * 1024;
+/** Of any other file: what services take at most. */
+const MAX_FILE_BYTES = 50 * 1024 * 1024;
+/** Pictures that every service takes are images, as those of tools are. */
+const PICTURES: ReadonlySet<string | undefined> = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
 ]);
 
 /** What the arguments ask, and the files that they name as `@FILE`. */
@@ -30,19 +32,24 @@ export function readArgumentFiles(args: readonly string[], cwd: string): Argumen
 }
 
 function readNamed(word: string, path: string): UserContent {
-  const ending = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
-  const mimeType = PICTURES.get(ending);
-  const content = readWhole(word, path, mimeType === undefined);
-  if (mimeType !== undefined) return { type: "image", data: content.toString("base64"), mimeType };
-  return fromSource({ kind: "file", name: word.slice(1) }, content.toString("utf8"));
+  const mediaType = guessMediaType(path);
+  const isText = mediaType === undefined || fileKind(mediaType) === "text";
+  const content = readWhole(word, path, isText);
+  if (isText) return fromSource({ kind: "file", name: word.slice(1) }, content.toString("utf8"));
+  const data = content.toString("base64");
+  if (PICTURES.has(mediaType)) return { type: "image", data, mimeType: mediaType };
+  return { type: "file", mediaType, name: basename(path), source: { type: "base64", data } };
 }
 
 function readWhole(word: string, path: string, isText: boolean): Buffer {
   try {
     const stats = statSync(path);
     if (!stats.isFile()) throw new UsageError(`${word}: this is not a file.`);
-    if (stats.size > MAX_FILE_BYTES && isText) {
+    if (stats.size > MAX_TEXT_BYTES && isText) {
       throw new UsageError(`${word}: the file is larger than 1 MB. Name it without the @.`);
+    }
+    if (stats.size > MAX_FILE_BYTES) {
+      throw new UsageError(`${word}: the file is larger than 50 MB, which no service takes.`);
     }
     return readFileSync(path);
   } catch (error) {

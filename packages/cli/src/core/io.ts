@@ -1,4 +1,5 @@
 import type { Environment } from "@gyre/coding/internal/core/environment";
+import type { PolicyPlace } from "@gyre/coding/internal/policy/file";
 
 export type { Environment } from "@gyre/coding/internal/core/environment";
 
@@ -23,6 +24,8 @@ export interface Io {
    * the program ends by it; true: it does not end. Gives what removes the handler.
    */
   handleInterrupt?: (handler: () => boolean) => () => void;
+  /** Where the policy of the machine is, for tests. Default: where an administrator puts it. */
+  policyPlace?: PolicyPlace;
   /**
    * Called when code of others was loaded. It may leave a timer or a socket open, which must
    * not keep the program from ending.

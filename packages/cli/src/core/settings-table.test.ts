@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import { validateToolArguments } from "@gyre/ai";
 import { describe, expect, it } from "vitest";
 import { OPTIONS } from "./options.ts";
+import { POLICY, POLICY_KEYS, policySchema } from "@gyre/coding/internal/policy/table";
+import { makePolicy, removePolicies } from "@gyre/coding/internal/testing/policy-file";
 import { settingsSchema } from "@gyre/coding/internal/settings/schema";
 import { type Kind, SETTING_NAMES, SETTINGS } from "@gyre/coding/internal/settings/table";
 
@@ -36,21 +38,41 @@ describe("docs/configuration.md", () => {
     });
     expect(readRows("Trust", "| key | not taken | why |")).toEqual(expected);
   });
+
+  it("lists all that a policy may say, with an example that one may be", async () => {
+    const expected = POLICY_KEYS.map((key) =>
+      row(code(key), POLICY[key].about, POLICY[key].kind.allowed),
+    );
+    expect(readRows("Managed policy", "| key | | value |")).toEqual(expected);
+    const [, text = ""] = /^## Managed policy$.*?```json\n(.*?)```/ms.exec(page) ?? [];
+    expect((await makePolicy(text)).modes).not.toContain("full");
+    removePolicies();
+  });
 });
 
 /** Of the formatter. */
 const MAX_LINE_CHARS = 100;
 
+/** As the formatter has lists: short ones on a line. */
+function formatSchema(schema: unknown): string {
+  const lines = JSON.stringify(schema, undefined, 2);
+  const text = lines.replace(/^.*\[\n\s+([^[\]{}]*)\n\s+\]/gm, (all, items: string) => {
+    const [before = ""] = all.split("\n");
+    const line = `${before}${items.replace(/\n\s+/g, " ")}]`;
+    return line.length > MAX_LINE_CHARS ? all : line;
+  });
+  return `${text}\n`;
+}
+
+describe("policy.schema.json", () => {
+  it("is what the table gives (else: vitest -u)", async () => {
+    await expect(formatSchema(policySchema())).toMatchFileSnapshot("../../policy.schema.json");
+  });
+});
+
 describe("config.schema.json", () => {
   it("is what the table gives (else: vitest -u)", async () => {
-    const lines = JSON.stringify(settingsSchema(), undefined, 2);
-    // As the formatter has lists: short ones on a line.
-    const text = lines.replace(/^.*\[\n\s+([^[\]{}]*)\n\s+\]/gm, (all, items: string) => {
-      const [before = ""] = all.split("\n");
-      const line = `${before}${items.replace(/\n\s+/g, " ")}]`;
-      return line.length > MAX_LINE_CHARS ? all : line;
-    });
-    await expect(`${text}\n`).toMatchFileSnapshot("../../config.schema.json");
+    await expect(formatSchema(settingsSchema())).toMatchFileSnapshot("../../config.schema.json");
   });
 
   const values: unknown[] = [

@@ -1,10 +1,11 @@
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { errnoOf, errorMessage } from "@gyre/ai";
 import type { Session, SessionStore } from "@gyre/sessions";
 import { ExitError, EXIT, UsageError } from "./exit-codes.ts";
-import { readFlags } from "./flag-settings.ts";
+import { pickPlace, readFlags } from "./flag-settings.ts";
 import type { Io } from "./io.ts";
 import { STDERR_LOG } from "@gyre/coding/internal/core/log-file";
 import type { Values } from "./options.ts";
@@ -13,7 +14,7 @@ import {
   type ChosenSession,
   chooseSessionFile,
   warnOfDamage,
-} from "@gyre/coding/internal/harness/session-file";
+} from "@gyre/coding/internal/harness/session/session-file";
 
 export type { ChosenSession };
 
@@ -24,6 +25,8 @@ export interface Setup extends Omit<LoadedSetup, "layers"> {
   cwd: string;
   /** The key of the model's service, in place of the one that is stored. */
   apiKey?: string;
+  /** The page that leads to those about the program. */
+  docs?: string;
   /** The file for all that is sent and received, absolute, or `STDERR_LOG`. */
   verbose?: string;
   warn: (text: string) => void;
@@ -33,6 +36,8 @@ export interface Setup extends Omit<LoadedSetup, "layers"> {
 export interface SetupOptions {
   /** Warns of nothing that is left out for want of trust: the caller asks about that. */
   quietAboutTrust?: boolean;
+  /** The same for files that other agents read as well. */
+  quietAboutShared?: boolean;
   /** Called with what is wrong. Default: it goes to stderr. */
   warn?: (text: string) => void;
 }
@@ -43,6 +48,7 @@ export async function readSetup(
   io: Io,
   {
     quietAboutTrust = false,
+    quietAboutShared = false,
     warn = (text) => void io.stderr.write(`gyre: ${text}\n`),
   }: SetupOptions = {},
 ): Promise<Setup> {
@@ -50,23 +56,39 @@ export async function readSetup(
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`--cwd "${values.cwd}": there is no such folder.`);
   }
-  const place = { env: io.env, cwd, start: io.cwd, home: homedir() };
-  const loaded = await loadSetup({ ...(await readFlags(values, place)), quietAboutTrust, warn });
+  const place = { ...pickPlace(io), cwd, start: io.cwd, home: homedir() };
+  const loaded = await loadSetup({
+    ...(await readFlags(values, place)),
+    quietAboutTrust,
+    quietAboutShared,
+    warn,
+  });
   const { verbose, "api-key": apiKey } = values;
   if (apiKey !== undefined && loaded.settings.model === undefined) {
     throw new UsageError(
       "--api-key is the key of the model's service: name the model with --model.",
     );
   }
+  const docs = findDocs();
   return {
     ...loaded,
     cwd,
     warn,
+    ...(docs !== undefined && { docs }),
     ...(apiKey !== undefined && { apiKey }),
     ...(verbose !== undefined && {
       verbose: verbose === STDERR_LOG ? STDERR_LOG : resolve(io.cwd, verbose),
     }),
   };
+}
+
+/** As seen from the bundle of the program (`bundle/*.js`). */
+const DOCS = new URL("../docs/README.md", import.meta.url);
+
+/** The pages that the package has with it; none where the program was not installed from one. */
+function findDocs(): string | undefined {
+  const file = fileURLToPath(DOCS);
+  return statSync(file, { throwIfNoEntry: false }) ? realpathSync(file) : undefined;
 }
 
 /** What to do about a lock that was left behind. */
@@ -86,9 +108,13 @@ export async function openStore(io: Pick<Io, "env">) {
 }
 
 /** Makes a session in the store. An error of the folder says what to set. */
-export async function createStored(store: SessionStore, cwd: string): Promise<Session> {
+export async function createStored(
+  store: SessionStore,
+  cwd: string,
+  { headless = false }: { headless?: boolean } = {},
+): Promise<Session> {
   try {
-    return await store.create({ cwd });
+    return await store.create({ cwd, ...(headless && { headless }) });
   } catch (error) {
     if (errnoOf(error) !== "write_failed") throw error;
     const hint =
@@ -97,11 +123,12 @@ export async function createStored(store: SessionStore, cwd: string): Promise<Se
   }
 }
 
-/** Finds the session that the command line asks for. */
+/** Finds the session that the command line asks for. `isAttended`: a person is at it. */
 export async function chooseSession(
   values: Values,
   { cwd, settings, warn }: Setup,
   io: Io,
+  { isAttended = false }: { isAttended?: boolean } = {},
 ): Promise<ChosenSession> {
   checkSessionOptions(values);
   const { fork, history, resume } = values;
@@ -115,14 +142,19 @@ export async function chooseSession(
   if (!isGoneOn && (values["no-session"] || settings.sessions === false)) return {};
   if (values.database !== undefined) return chooseInDatabase(values.database, values, cwd, io);
   const store = await openStore(io);
-  if (!isGoneOn) return { newSession: () => createStored(store, cwd) };
-  const id = resume ?? (await store.latest(cwd))?.id;
+  if (!isGoneOn) return { newSession: () => createStored(store, cwd, { headless: !isAttended }) };
+  const id = resume ?? (await store.latest(cwd, { isAttended }))?.id;
   if (id === undefined) {
     throw noSession(cwd, "`gyre sessions --all` lists those of other folders.");
   }
-  const session = await (fork ? store.fork(id, { cwd }) : store.open(id));
+  const session = await (fork ? forkStored(store, id, cwd, io) : store.open(id));
   warnOfDamage(session, warn);
   return { session };
+}
+
+async function forkStored(store: SessionStore, id: string, cwd: string, { env }: Io) {
+  const { forkSession } = await import("@gyre/coding/internal/file-history/rewind/fork-history");
+  return forkSession(store, id, { cwd, env });
 }
 
 /** The same in a database. */

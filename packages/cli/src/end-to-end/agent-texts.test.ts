@@ -104,6 +104,20 @@ describe("an instruction file that an agent wrote", () => {
     },
   );
 
+  it("that CLAUDE.md imports is left out as well, also where it was not there before", async () => {
+    rmSync(join(home, "work/AGENTS.md"));
+    put("work/CLAUDE.md", "Read @docs/style.md and @docs/more.md.\n");
+    put("work/docs/style.md", "Indent with tabs.\n");
+    expect((await firstRequest()).sent).toContain("Indent with tabs.");
+    await gyre(FULL, shell(`echo '${EVIL}' > docs/style.md; echo '${EVIL}!' > docs/more.md`));
+    const { sent, stderr } = await firstRequest();
+    expect(sent).not.toContain(EVIL);
+    expect(stderr).toContain("docs/style.md is left out");
+    expect(stderr).toContain("docs/more.md is left out");
+    await gyre(["trust"]);
+    expect((await firstRequest()).sent).toContain(EVIL);
+  });
+
   it("in a folder below is left out where that is worked in", async () => {
     await gyre(FULL, shell(`mkdir -p a/b && echo '${EVIL}' > a/b/AGENTS.md && mv a c`));
     const { sent, stderr } = await firstRequest("--cwd", join(home, "work/c/b"));

@@ -94,7 +94,7 @@ describe("instruction files", () => {
     expect(second?.body["system"]).toEqual(first?.body["system"]);
     expect(second?.body["tools"]).toEqual(first?.body["tools"]);
     expect(messages(second)).toMatch(
-      /^Go on\.\nDone\.\nThe instruction files have changed[^]*Indent with blanks\.[^]*Go on\.$/,
+      /^\[Date: [^\]]+\]\nGo on\.\nDone\.\nThe instruction files have changed[^]*Indent with blanks\.[^]*Go on\.$/,
     );
     const [third] = (await gyre([DONE], ["--continue"])).requests;
     expect(third?.body["system"]).toEqual(first?.body["system"]);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { MCP_CALL, TOOL_SEARCH } from "@gyre/tools/mcp";
+import { MCP_CALL, TOOL_SEARCH } from "@gyre/mcp";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { EXIT } from "../core/exit-codes.ts";
 import { editorServers } from "../modes/acp/mcp-servers.ts";
@@ -11,7 +11,7 @@ import { type Script, type ScriptedService, scriptedService } from "../testing/s
 
 // The program as a process, and servers as processes of their own.
 
-const SERVER = fileURLToPath(new URL("../../../tools/src/testing/mcp-server.mjs", import.meta.url));
+const SERVER = fileURLToPath(new URL("../../../mcp/src/testing/mcp-server.mjs", import.meta.url));
 
 let program: Program;
 let service: ScriptedService;
@@ -259,7 +259,9 @@ describe("gyre mcp", () => {
   });
 
   it("says what is wrong with what it was asked", async () => {
-    expect((await gyre(["mcp", "what"])).stderr).toContain("takes one of: list, trust, serve");
+    expect((await gyre(["mcp", "what"])).stderr).toContain(
+      "takes one of: list, add, remove, login, logout, trust, serve",
+    );
     expect((await gyre(["mcp", "trust"])).stderr).toContain("the name of a server");
     const ended = await gyre(["mcp", "trust", "absent"]);
     expect(ended.code).toBe(EXIT.failed);

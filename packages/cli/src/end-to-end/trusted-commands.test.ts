@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { MCP_CALL, TOOL_SEARCH } from "@gyre/tools/mcp";
+import { MCP_CALL, TOOL_SEARCH } from "@gyre/mcp";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { buildProgram, type Ended, type Program } from "../testing/program.ts";
 import { type Script, type ScriptedService, scriptedService } from "../testing/scripted-service.ts";

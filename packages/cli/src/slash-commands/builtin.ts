@@ -1,20 +1,32 @@
-import { textOf } from "@gyre/ai";
-import { isThinkingLevel, THINKING, THINKING_NAMES } from "@gyre/coding/internal/text/choices";
-import { oneLine, shownLine } from "@gyre/coding/internal/text/shown-text";
+import { text } from "@gyre/coding/internal/conversation/command";
+import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { formatCount } from "../text/usage-text.ts";
-import type { LineControls, SlashCommand, SlashContext } from "./command-context.ts";
+import type { SlashCommand } from "./command-context.ts";
 import { exportCommand } from "./export.ts";
-import { forkCommand } from "./fork.ts";
 import { handoffCommand } from "./handoff.ts";
 import { helpCommand } from "./help.ts";
 import { mcpCommand } from "./mcp.ts";
 import { modelCommand } from "./model.ts";
 import { modeCommand, permissionsCommand } from "./permissions.ts";
 import { resumeCommand } from "./resume.ts";
-import { rewindCommand } from "./rewind.ts";
 import { sessionCommand, titleCommand } from "./session-info.ts";
+import {
+  copyCommand,
+  initCommand,
+  lineCommands,
+  newCommand,
+  quitCommand,
+  retryCommand,
+  reviewCommand,
+  themeCommand,
+  thinkingCommand,
+  vimCommand,
+} from "./shared-commands.ts";
 import { toolsCommand } from "./tools.ts";
 import { contextCommand, costCommand } from "./usage.ts";
+
+/** Those that are of no use to an editor, which shows these things itself. */
+const TERMINALS = ["terminal", "screen reader"] as const;
 
 /**
  * The slash commands of the program, in the order in which they are listed. To add one, add an
@@ -22,39 +34,29 @@ import { contextCommand, costCommand } from "./usage.ts";
  */
 export const builtinCommands: readonly SlashCommand[] = [
   modelCommand,
-  {
-    name: "thinking",
-    about: "show how much it thinks, or change that",
-    hint: THINKING_NAMES.join(", "),
-    allowWhileRunning: true,
-    async run(rest, { choose, harness }) {
-      const current = harness.agent.state.thinkingLevel;
-      const choices = thinkingChoices();
-      const level =
-        rest === ""
-          ? await choose({
-              title: "How much should it think?",
-              choices: choices.map((choice) =>
-                choice.value === current ? { ...choice, detail: "now" } : choice,
-              ),
-              start: choices.findIndex(({ value }) => value === current),
-            })
-          : rest;
-      if (level === undefined) return undefined;
-      if (!isThinkingLevel(level)) {
-        const levels = THINKING_NAMES.join(", ");
-        throw new Error(`There is no level "${level}". The levels are ${levels}.`);
-      }
-      await harness.setThinking(level);
-      return `Thinking is ${level} now.`;
-    },
-    complete: () => thinkingChoices(),
-  },
+  thinkingCommand,
   modeCommand,
+  {
+    name: "plan",
+    about: "have it plan first: mode plan",
+    hint: "[prompt]",
+    views: TERMINALS,
+    async run(rest, { harness }) {
+      await harness.setMode("plan");
+      return { show: [text("The mode is plan now.")], ...(rest !== "" && { prompt: rest }) };
+    },
+  },
   permissionsCommand,
   toolsCommand,
   {
+    name: "add-dir",
+    about: "add a folder to the workspace, or list those that were added",
+    hint: "folder",
+    run: async (rest, { harness }) => (await import("./program/add-dir.ts")).addDir(rest, harness),
+  },
+  {
     name: "jobs",
+    aliases: ["tasks", "bashes"],
     about: "show background jobs, what they wrote, and stop them",
     hint: "name of a job; stop name",
     allowWhileRunning: true,
@@ -82,30 +84,19 @@ export const builtinCommands: readonly SlashCommand[] = [
     },
   },
   costCommand,
+  retryCommand,
   {
-    name: "retry",
-    about: "ask again after a failure or an interruption",
-    run(_rest, { harness }) {
-      if (!harness.isCutOff) {
-        throw new Error("There is nothing to ask again: the last answer is complete.");
-      }
-      return { retry: true };
+    name: "btw",
+    about: "ask something beside the conversation, also while it works",
+    hint: "QUESTION",
+    allowWhileRunning: true,
+    async run(rest, { harness, signal }) {
+      if (rest === "") throw new Error("/btw needs a question: /btw which port does it use?");
+      return shownText(await harness.askAside(rest, signal));
     },
   },
-  {
-    name: "init",
-    about: "have it write AGENTS.md from what is in the repository",
-    hint: "[what matters]",
-    isReplaceable: true,
-    run: async (rest) => ({ prompt: (await import("./work/prompts.ts")).initPrompt(rest) }),
-  },
-  {
-    name: "review",
-    about: "have it review what is not committed, or a range of commits",
-    hint: "[range]",
-    isReplaceable: true,
-    run: async (rest) => ({ prompt: (await import("./work/prompts.ts")).reviewPrompt(rest) }),
-  },
+  initCommand,
+  reviewCommand,
   {
     name: "diff",
     about: "show what is not committed, or what differs from a commit",
@@ -124,10 +115,63 @@ export const builtinCommands: readonly SlashCommand[] = [
   {
     name: "config",
     aliases: ["settings"],
-    about: "show what is set, and where",
-    hint: "[all]",
+    about: "show what is set, and where, or set something for the next start",
+    hint: "all; KEY VALUE",
     allowWhileRunning: true,
-    run: async (rest, { setup }) => (await import("./program/config.ts")).showSettings(rest, setup),
+    async run(rest, context) {
+      const [, key, value] = /^(\S+)\s+([^]+)$/.exec(rest) ?? [];
+      if (key === undefined || value === undefined) {
+        return (await import("./program/config.ts")).showSettings(rest, context.setup);
+      }
+      return (await import("./familiar/set-setting.ts")).setSetting(key, value, context);
+    },
+  },
+  {
+    name: "memory",
+    about: "show the files that say how to work here",
+    views: TERMINALS,
+    run: async (_rest, context) => (await import("./familiar/lists.ts")).showMemory(context),
+  },
+  {
+    name: "remember",
+    about: "add a line to such a file; # before a text does the same",
+    hint: "TEXT",
+    views: TERMINALS,
+    run: async (rest, context) => (await import("./familiar/remember.ts")).remember(rest, context),
+  },
+  {
+    name: "todos",
+    about: "show the steps that the model has written down",
+    views: TERMINALS,
+    allowWhileRunning: true,
+    run: async (_rest, context) => (await import("./familiar/lists.ts")).showTodos(context),
+  },
+  {
+    name: "agents",
+    about: "show the kinds of sub-agents",
+    views: TERMINALS,
+    allowWhileRunning: true,
+    run: async (_rest, context) => (await import("./familiar/lists.ts")).showAgents(context),
+  },
+  {
+    name: "skills",
+    about: "show the skills",
+    views: TERMINALS,
+    allowWhileRunning: true,
+    run: async (_rest, context) => (await import("./familiar/lists.ts")).showSkills(context),
+  },
+  {
+    name: "hooks",
+    about: "show what runs at which event",
+    views: TERMINALS,
+    allowWhileRunning: true,
+    run: async (_rest, context) => (await import("./familiar/lists.ts")).showHooks(context),
+  },
+  {
+    name: "doctor",
+    about: "report what works here and what does not",
+    views: TERMINALS,
+    run: async (_rest, context) => (await import("./familiar/doctor.ts")).showDoctor(context),
   },
   {
     name: "kept",
@@ -143,135 +187,43 @@ export const builtinCommands: readonly SlashCommand[] = [
     run: async (rest, context) =>
       (await import("./program/login.ts")).storeServiceKey(rest, context),
   },
+  vimCommand,
+  themeCommand,
   helpCommand,
-  {
-    name: "quit",
-    aliases: ["exit"],
-    about: "leave",
-    views: ["terminal", "screen reader"],
-    allowWhileRunning: true,
-    run: () => ({ quit: true }),
-  },
+  quitCommand,
   resumeCommand,
-  {
-    name: "new",
-    aliases: ["clear"],
-    about: "begin a new session",
-    hint: "[prompt]",
-    views: ["terminal", "screen reader"],
-    run: (rest) => ({ open: { new: true }, ...(rest !== "" && { prompt: rest }) }),
-  },
+  newCommand,
   {
     name: "tree",
     about: "go to another place in this session",
     views: ["terminal", "screen reader"],
-    async run(_rest, { chooseEntry, harness: { session } }) {
-      if (!session) throw new Error("Nothing was said in this session yet.");
-      const open = await chooseEntry?.(session);
-      return open && { open };
-    },
+    run: async (_rest, context) => (await import("./places/tree.ts")).goInTree(context),
   },
-  forkCommand,
+  {
+    name: "race",
+    about: "have rivals go on in copies of the folder, compare them, and adopt one",
+    hint: "NUMBER MODELS -- PROMPT",
+    views: ["terminal", "screen reader"],
+    endsItself: true,
+    run: async (rest, context) => (await import("./race/race.ts")).race(rest, context),
+  },
+  {
+    name: "fork",
+    about: "go on in a copy of this session",
+    views: ["terminal", "screen reader"],
+    run: async (_rest, context) => (await import("./places/fork.ts")).goOnInCopy(context),
+  },
   handoffCommand,
   sessionCommand,
   titleCommand,
   exportCommand,
+  copyCommand,
   {
-    name: "copy",
-    about: "copy the last answer",
-    hint: "[n]",
+    name: "rewind",
+    aliases: ["undo", "checkpoint"],
+    about: "take the conversation, files or both back to before a prompt",
     views: ["terminal", "screen reader"],
-    allowWhileRunning: true,
-    async run(rest, context) {
-      const answer = findAnswer(context, parseNth(rest));
-      const size = `${formatCount(answer.length)} characters`;
-      const { program, terminal = false } = (await context.copy?.(answer)) ?? {};
-      if (program !== undefined) return `Copied ${size}.`;
-      if (terminal) return `Copied ${size}, if the terminal allows it (OSC 52).`;
-      throw new Error(
-        `The terminal does not take ${size}, and there is no program for the clipboard. Install xclip, xsel or wl-copy, or write them to a file with /export.`,
-      );
-    },
+    run: async (_rest, context) => (await import("./places/rewind.ts")).rewind(context),
   },
-  rewindCommand,
-  // What keys do in the terminal.
-  {
-    name: "then",
-    about: "send it something for when it is done",
-    hint: "TEXT",
-    views: ["screen reader"],
-    allowWhileRunning: true,
-    run(rest) {
-      if (rest === "") throw new Error("/then needs a text: /then run the tests again");
-      return { prompt: rest, followUp: true };
-    },
-  },
-  {
-    name: "stop",
-    about: "interrupt it",
-    views: ["screen reader"],
-    allowWhileRunning: true,
-    run: (_rest, context) => (controls(context).interrupt() ? undefined : "Nothing runs."),
-  },
-  {
-    name: "queue",
-    about: "list the messages that wait for it",
-    views: ["screen reader"],
-    allowWhileRunning: true,
-    run(_rest, context) {
-      const waiting = controls(context).waiting();
-      if (waiting.length === 0) return "No message is waiting.";
-      return waiting
-        .map(({ queue, text }) => `${queue === "steering" ? "Next" : "Then"}: ${shownLine(text)}`)
-        .join("\n");
-    },
-  },
-  {
-    name: "back",
-    about: "take back the messages that wait for it",
-    views: ["screen reader"],
-    allowWhileRunning: true,
-    run: (_rest, context) => (controls(context).takeBack() ? undefined : "No message is waiting."),
-  },
-  {
-    name: "send",
-    about: "send the text that was taken back or put there",
-    views: ["screen reader"],
-    allowWhileRunning: true,
-    run(_rest, context) {
-      const prompt = controls(context).takeDraft();
-      if (prompt === undefined)
-        throw new Error("There is no text to send: nothing was taken back.");
-      return { prompt };
-    },
-  },
+  ...lineCommands,
 ];
-
-function thinkingChoices() {
-  return Object.entries(THINKING).map(([value, name]) => ({ value, label: value, search: name }));
-}
-
-function controls({ lines }: SlashContext): LineControls {
-  if (!lines) throw new Error("This command is for the screen-reader mode.");
-  return lines;
-}
-
-function parseNth(rest: string): number {
-  if (rest === "") return 1;
-  const nth = Number(rest);
-  if (Number.isSafeInteger(nth) && nth > 0) return nth;
-  throw new Error(`/copy takes a number, 1 for the last answer, not "${rest}".`);
-}
-
-/** The nth last answer, as the model wrote it. */
-function findAnswer({ harness }: SlashContext, nth: number): string {
-  const answers = harness.agent.state.messages
-    .map((message) => (message.role === "assistant" ? textOf(message) : ""))
-    .filter((text) => text.trim() !== "");
-  const answer = answers.at(-nth);
-  if (answer !== undefined) return answer;
-  if (answers.length === 0) throw new Error("There is no answer to copy yet.");
-  const there =
-    answers.length === 1 ? "There is one answer" : `There are ${answers.length} answers`;
-  throw new Error(`${there}: /copy ${nth} has nothing to copy.`);
-}

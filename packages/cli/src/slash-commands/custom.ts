@@ -64,14 +64,37 @@ export async function customCommands({
     taken.add(name);
     return isFirst;
   };
-  const files: SlashCommand[] = [];
+  const files = await readFiles(where, isNew);
+  const skills = skillCommands(harness.skills ?? []).filter(({ name }) => isNew(name, "A skill"));
+  const plugins = pluginCommands(harness).filter(({ name }) => isNew(name, "A plugin's command"));
+  return [...files, ...skills, ...plugins];
+}
+
+/** A command in a file. */
+export interface FileCommand extends SlashCommand {
+  /** Its prompt, without a session. Throws where it runs something, or names files. */
+  fill: (rest: string) => string;
+}
+
+/** The commands in files alone: for those who have no session. */
+export function fileCommands({
+  own,
+  ...where
+}: Omit<CustomOptions, "harness">): Promise<FileCommand[]> {
+  const taken = new Set(own.filter((each) => !each.isReplaceable).map(({ name }) => name));
+  return readFiles(where, (name) => !taken.has(name) && !!taken.add(name));
+}
+
+async function readFiles(
+  where: GuidanceOptions,
+  isNew: (name: string, path: string) => boolean,
+): Promise<FileCommand[]> {
+  const files: FileCommand[] = [];
   for (const file of listFiles(where)) {
     const command = isNew(file.name, file.path) ? await readCommand(file, where.warn) : undefined;
     if (command) files.push(command);
   }
-  const skills = skillCommands(harness.skills ?? []).filter(({ name }) => isNew(name, "A skill"));
-  const plugins = pluginCommands(harness).filter(({ name }) => isNew(name, "A plugin's command"));
-  return [...files, ...skills, ...plugins];
+  return files;
 }
 
 /** The commands of plugins, in the shape of all commands. */
@@ -91,6 +114,7 @@ export const SKILL_PREFIX = "skill:";
 function skillCommands(skills: readonly Skill[]): SlashCommand[] {
   return skills.map(({ name, description }) => ({
     name: `${SKILL_PREFIX}${name}`,
+    aliases: [name],
     about: description,
     hint: "what to do",
     run: (rest) => ({
@@ -100,7 +124,13 @@ function skillCommands(skills: readonly Skill[]): SlashCommand[] {
 }
 
 /** The user's own first, then the project's, the nearest folder first. */
-function listFiles({ cwd, home, config, warn }: GuidanceOptions): CommandFile[] {
+function listFiles({
+  cwd,
+  home,
+  config,
+  claude = join(home, ".claude"),
+  warn,
+}: GuidanceOptions): CommandFile[] {
   const folders = projectFolders(cwd, home);
   const [root] = folders;
   const files: CommandFile[] = [];
@@ -115,6 +145,7 @@ function listFiles({ cwd, home, config, warn }: GuidanceOptions): CommandFile[] 
     }
   };
   add(join(config, FOLDER), () => undefined);
+  add(join(claude, FOLDER), () => undefined);
   for (const folder of folders.toReversed()) {
     for (const owner of [".gyre", ".claude"]) {
       add(join(folder, owner, FOLDER), (path) => untrustedReason(realPath(path), root, cwd));
@@ -150,7 +181,7 @@ function parseName(path: string): string | undefined {
 async function readCommand(
   file: CommandFile,
   warn: GuidanceOptions["warn"],
-): Promise<SlashCommand | undefined> {
+): Promise<FileCommand | undefined> {
   const text = readText(file);
   if (typeof text !== "string") {
     warn(`${file.path} is not used: it ${text.problem}.`);
@@ -162,20 +193,31 @@ async function readCommand(
     for (const problem of problems) warn(`${file.path}, line ${problem.line}: ${problem.text}.`);
   }
   const hint = fieldText(fields.get("argument-hint")?.value);
+  const readNow = (): string => {
+    const now = readText(file);
+    if (typeof now !== "string") throw new Error(`${file.path} ${now.problem}.`);
+    return readBody(now);
+  };
+  const checkText = (prompt: string): string => {
+    if (prompt.trim() === "") throw new Error(`${file.path} has no text to send.`);
+    return prompt.trim();
+  };
   return {
     name: file.name,
     about: fieldText(fields.get("description")?.value) ?? firstLine(text) ?? basename(file.path),
     ...(hint !== undefined && { hint }),
+    fill: (rest) => {
+      const body = readNow();
+      if (!NEEDS_TOOLS.test(body)) return checkText(filledIn(body, rest));
+      throw new Error(`/${file.name} runs commands or names files: it is for a session of gyre.`);
+    },
     async run(rest, { harness, signal }) {
-      const now = readText(file);
-      if (typeof now !== "string") throw new Error(`${file.path} ${now.problem}.`);
-      const body = readBody(now);
-      const prompt = (
+      const body = readNow();
+      const prompt = checkText(
         NEEDS_TOOLS.test(body)
           ? await (await import("./files/expand.ts")).expand(body, rest, { harness, signal })
-          : filledIn(body, rest)
-      ).trim();
-      if (prompt === "") throw new Error(`${file.path} has no text to send.`);
+          : filledIn(body, rest),
+      );
       // In the editor these begin a command.
       return { prompt: /^[!/]/.test(prompt) ? ` ${prompt}` : prompt };
     },

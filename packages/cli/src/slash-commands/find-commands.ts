@@ -3,6 +3,7 @@ import type { View } from "@gyre/coding/internal/conversation/command";
 import type { Environment } from "../core/io.ts";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { Setup } from "../core/setup.ts";
+import { claudeFolder } from "@gyre/coding/internal/settings/project-file";
 import { configFolder } from "@gyre/coding/internal/settings/file";
 import { builtinCommands } from "./builtin.ts";
 import type { SlashCommand } from "./command-context.ts";
@@ -22,7 +23,11 @@ export async function findCommands(
   const { cwd, warn } = setup;
   const home = homedir();
   const config = configFolder(env, home);
-  return withoutReplaced(own, await customCommands({ harness, own, cwd, home, config, warn }));
+  const claude = claudeFolder(env, home);
+  return withoutReplaced(
+    own,
+    await customCommands({ harness, own, cwd, home, config, claude, warn }),
+  );
 }
 
 /** All commands of an editor: those of the program, then those of plugins. */

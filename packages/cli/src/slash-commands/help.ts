@@ -1,5 +1,16 @@
 import type { CommandPart } from "@gyre/coding/internal/conversation/command";
-import type { SlashCommand } from "./command-context.ts";
+import type { KeyAction } from "@gyre/coding/internal/settings/terminal/key-actions";
+import { formatKeyLabel, type KeyBindings } from "../core/key-bindings.ts";
+import type { ShownCommand } from "./command-context.ts";
+
+/** What keys do: those of actions, which settings may change, or others. */
+interface KeyRow {
+  /** The first key of each is shown, or all where the row is about one action that has several. */
+  actions?: readonly KeyAction[];
+  /** Keys that stay as they are. */
+  fixed?: string;
+  about: string;
+}
 
 /** What a key does. */
 export interface KeyHelp {
@@ -7,65 +18,112 @@ export interface KeyHelp {
   about: string;
 }
 
-/** Every key, as they belong together: for `/help` and the manual. */
-export const KEY_GROUPS: readonly { title: string; keys: readonly KeyHelp[] }[] = [
+/** Every key, as they belong together. */
+const ROWS: readonly { title: string; rows: readonly KeyRow[] }[] = [
   {
     title: "Prompt",
-    keys: [
-      { keys: "Enter", about: "send it; while it works: steer" },
-      { keys: "Alt+Enter", about: "while it works: queue it for when it is done" },
-      { keys: "Shift+Enter, Ctrl+J, \\ Enter", about: "a new line" },
-      { keys: "Alt+Up", about: "take the queue back to edit" },
-      { keys: "Up, Down", about: "earlier prompts" },
-      { keys: "Ctrl+R", about: "search earlier prompts" },
-      { keys: "Tab", about: "complete a file or a command" },
-      { keys: "Ctrl+G", about: "write in your own editor" },
-      { keys: "Ctrl+_, Alt+Z", about: "undo, redo" },
-      { keys: "Ctrl+U, Ctrl+K, Ctrl+W", about: "cut to the left, to the right, a word" },
-      { keys: "Ctrl+Y", about: "put back what was cut" },
+    rows: [
+      { actions: ["submit"], about: "send it; while it works: steer" },
+      { actions: ["followUp"], about: "while it works: queue it for when it is done" },
+      { actions: ["newLine"], fixed: "\\ Enter", about: "a new line" },
+      { actions: ["takeBack"], about: "take the queue back to edit" },
+      { actions: ["up", "down"], about: "earlier prompts" },
+      { actions: ["searchHistory"], about: "search earlier prompts" },
+      { actions: ["complete"], about: "complete a file or a command" },
+      { actions: ["paste"], about: "paste a picture or text from the clipboard" },
+      {
+        actions: ["stash"],
+        about: "put it aside until the next message is sent, or bring it back",
+      },
+      { actions: ["externalEditor"], about: "write in your own editor" },
+      { actions: ["undo", "redo"], about: "undo, redo" },
+      {
+        actions: ["cutToLineStart", "cutToLineEnd", "cutToSpace"],
+        about: "cut to the left, to the right, a word",
+      },
+      { actions: ["putBack"], about: "put back what was cut" },
     ],
   },
   {
     title: "Begin with",
-    keys: [
-      { keys: "@", about: "a file; the path of a picture sends the picture" },
-      { keys: "/", about: "a command" },
-      { keys: "!", about: "a shell command of yours, which the model sees" },
-      { keys: "!!", about: "one that it does not see" },
+    rows: [
+      { fixed: "@", about: "a file; the path of a picture sends the picture" },
+      { fixed: "/", about: "a command" },
+      { fixed: "#", about: "a blank and a line to remember, in AGENTS.md or CLAUDE.md" },
+      { fixed: "!", about: "a shell command of yours, which the model sees" },
+      { fixed: "!!", about: "one that it does not see" },
     ],
   },
   {
     title: "Any time",
-    keys: [
-      { keys: "Esc", about: "interrupt; the queue returns to the editor" },
-      { keys: "Esc Esc", about: "the tree of this session" },
-      { keys: "Shift+Tab", about: "the next mode: what it may do without asking" },
-      { keys: "Ctrl+B", about: "have a running command go on in the background" },
-      { keys: "Ctrl+T", about: "the next level of thinking" },
-      { keys: "Ctrl+O", about: "show what is cut in full, or in short again" },
+    rows: [
+      { actions: ["interrupt"], about: "interrupt; the queue returns to the editor" },
+      { actions: ["tree"], about: "the tree of this session" },
+      { actions: ["nextMode"], about: "the next mode: what it may do without asking" },
+      { actions: ["background"], about: "have a running command go on in the background" },
+      { actions: ["nextThinking"], about: "the next level of thinking" },
+      { actions: ["expand"], about: "show what is cut in full, or in short again" },
       {
-        keys: "Ctrl+C",
+        fixed: "Ctrl+C",
         about: "clear the prompt, which Up brings back; else interrupt; else twice: leave",
       },
-      { keys: "Ctrl+D", about: "leave, where the prompt is empty" },
-      { keys: "Ctrl+Z", about: "stop it, and go to the shell; fg comes back" },
+      { actions: ["exit"], about: "leave, where the prompt is empty" },
+      { actions: ["suspend"], about: "stop it, and go to the shell; fg comes back" },
     ],
   },
   {
     title: "When it asks",
-    keys: [
-      { keys: "y", about: "yes, this once" },
-      { keys: "a", about: "yes, and from now on by this rule" },
-      { keys: "n", about: "no" },
-      { keys: "t", about: "no, and say what to do instead" },
-      { keys: "Esc", about: "no, and interrupt" },
-      { keys: "Ctrl+O, PageUp, PageDown", about: "all of a long command or change" },
+    rows: [
+      { fixed: "y", about: "yes, this once" },
+      { fixed: "d", about: "yes, and do not ask again in this project" },
+      { fixed: "a", about: "yes, and from now on; how long is asked next" },
+      { fixed: "n", about: "no" },
+      { fixed: "t", about: "no, and say what to do instead" },
+      { fixed: "1 to 6", about: "the answer of this number" },
+      { fixed: "Esc", about: "no, and interrupt" },
+      { fixed: "Ctrl+O, PageUp, PageDown", about: "all of a long command or change" },
     ],
   },
 ];
 
+const NO_KEY = "no key";
+
+/** Every key as it is set, for `/help` and the manual: the usual ones first, then those that only settings name. */
+export function listKeyGroups(
+  bindings: KeyBindings,
+): readonly { title: string; keys: readonly KeyHelp[] }[] {
+  const groups = ROWS.map(({ title, rows }) => ({
+    title,
+    keys: rows.map((row) => ({ keys: formatKeys(row, bindings), about: row.about })),
+  }));
+  const listed = new Set(ROWS.flatMap(({ rows }) => rows.flatMap(({ actions = [] }) => actions)));
+  const others = bindings.changed.filter((action) => !listed.has(action));
+  if (others.length === 0) return groups;
+  const keys = others.map((action) => ({ keys: formatAll(action, bindings), about: action }));
+  return [...groups, { title: "Other keys that you have set", keys }];
+}
+
+function formatKeys({ actions = [], fixed }: KeyRow, bindings: KeyBindings): string {
+  const isAll = actions.length === 1 && fixed !== undefined;
+  const keys = actions.map((action) => {
+    if (isAll || bindings.changed.includes(action)) return formatAll(action, bindings);
+    return bindings.label(action) ?? findTwice(action, bindings) ?? NO_KEY;
+  });
+  return [...keys, ...(fixed === undefined ? [] : [fixed])].join(", ");
+}
+
+/** The tree has no key of its own: what interrupts, pressed twice, opens it. */
+function findTwice(action: KeyAction, bindings: KeyBindings): string | undefined {
+  const key = action === "tree" ? bindings.label("interrupt") : undefined;
+  return key && `${key} ${key}`;
+}
+
+function formatAll(action: KeyAction, bindings: KeyBindings): string {
+  return bindings.list(action).map(formatKeyLabel).join(", ") || NO_KEY;
+}
+
 /** `/help`: how things are typed, and all commands. */
-export const helpCommand: SlashCommand = {
+export const helpCommand: ShownCommand = {
   name: "help",
   about: "show the keys and the commands",
   views: ["terminal", "screen reader"],
@@ -74,8 +132,8 @@ export const helpCommand: SlashCommand = {
 };
 
 /** The keys as one table, what belongs together below its title. */
-export function keyTable(): CommandPart {
-  const rows = KEY_GROUPS.flatMap(({ title, keys }) => [
+export function keyTable(bindings: KeyBindings): CommandPart {
+  const rows = listKeyGroups(bindings).flatMap(({ title, keys }) => [
     [{ strong: title }, ""],
     ...keys.map((key) => [key.keys, key.about]),
   ]);
@@ -84,7 +142,7 @@ export function keyTable(): CommandPart {
 
 /** The commands as a table. */
 export function commandTable(
-  commands: readonly Pick<SlashCommand, "name" | "aliases" | "about" | "hint">[],
+  commands: readonly Pick<ShownCommand, "name" | "aliases" | "about" | "hint">[],
 ): Extract<CommandPart, { type: "table" }> {
   const rows = commands.map(({ name, aliases = [], about, hint }) => [
     { code: `/${name}` },

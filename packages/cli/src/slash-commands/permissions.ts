@@ -1,14 +1,17 @@
 import { type Choice, type CommandPart, text } from "@gyre/coding/internal/conversation/command";
 import type { SettingsSource } from "@gyre/coding/internal/settings/load";
-import { isMode, MODE_NAMES, MODES } from "@gyre/coding/internal/text/choices";
+import { MODE_NAMES, MODES, parseMode } from "@gyre/coding/internal/text/choices";
+import type { ShownAgent } from "@gyre/coding/internal/conversation/types";
 import type { RuleScope } from "@gyre/tools";
-import type { SlashCommand, SlashContext } from "./command-context.ts";
+import type { ShownCommand, ShownContext, SlashCommand, SlashContext } from "./command-context.ts";
 
 /** The strongest first. */
 const EFFECTS = ["deny", "ask", "allow"] as const;
 
 const SOURCES: Readonly<Record<SettingsSource, string>> = {
+  "policy file": "the administrator's policy",
   "user file": "your settings",
+  "Claude Code file": "Claude Code's settings",
   "project file": "the project's settings",
   environment: "the environment",
   "command line": "the command line",
@@ -32,26 +35,31 @@ interface HeldRule {
 /** `/permissions [MODE | forget RULE]`: the rules that hold, another mode, or one rule less. */
 export const permissionsCommand: SlashCommand = {
   name: "permissions",
+  aliases: ["allowed-tools"],
   about: "show the rules, and what it may do without asking",
   hint: `${MODE_NAMES.join(", ")}, forget RULE`,
   allowWhileRunning: true,
   async run(rest, context) {
     const rule = /^forget\s+(.+)$/.exec(rest)?.[1];
     if (rule !== undefined) return forgetRule(rule, context);
-    if (rest === "") context.show(rulesPart(listRules(context)));
+    if (rest === "") {
+      context.show(rulesPart(listRules(context)));
+      const { policy } = context.harness;
+      if (policy) context.show(text(`The policy ${policy.path} holds: ${policy.describe()}.`));
+    }
     return setMode(rest, context);
   },
-  complete: () => modeChoices(),
+  complete: (_typed, { harness }) => modeChoices(harness),
 };
 
 /** `/mode [MODE]`: the same without the rules. */
-export const modeCommand: SlashCommand = {
+export const modeCommand: ShownCommand = {
   name: "mode",
   about: "show what it may do without asking, or change that",
   hint: MODE_NAMES.join(", "),
   allowWhileRunning: true,
   run: setMode,
-  complete: () => modeChoices(),
+  complete: (_typed, { harness }) => modeChoices(harness),
 };
 
 async function forgetRule(rule: string, { harness }: SlashContext): Promise<string> {
@@ -61,10 +69,10 @@ async function forgetRule(rule: string, { harness }: SlashContext): Promise<stri
   throw new Error(`There is no rule ${rule} of an answer. ${known}`);
 }
 
-async function setMode(rest: string, context: SlashContext): Promise<string | undefined> {
+async function setMode(rest: string, context: ShownContext): Promise<string | undefined> {
   const { harness } = context;
-  const choices = modeChoices();
-  const mode =
+  const choices = modeChoices(harness);
+  const given =
     rest === ""
       ? await context.choose({
           title: `What may it do without asking? Now: ${harness.mode}`,
@@ -72,20 +80,17 @@ async function setMode(rest: string, context: SlashContext): Promise<string | un
           start: choices.findIndex(({ value }) => value === harness.mode),
         })
       : rest;
-  if (mode === undefined) return undefined;
-  if (!isMode(mode)) {
-    throw new Error(`There is no mode "${mode}". The modes are ${MODE_NAMES.join(", ")}.`);
+  if (given === undefined) return undefined;
+  const mode = parseMode(given);
+  if (mode === undefined) {
+    throw new Error(`There is no mode "${given}". The modes are ${MODE_NAMES.join(", ")}.`);
   }
   await harness.setMode(mode);
   return `The mode is ${mode} now. ${MODES[mode].description}`;
 }
 
-function modeChoices(): Choice<string>[] {
-  return Object.entries(MODES).map(([value, { description }]) => ({
-    value,
-    label: value,
-    detail: description,
-  }));
+function modeChoices({ modes = MODE_NAMES }: ShownAgent): Choice<string>[] {
+  return modes.map((value) => ({ value, label: value, detail: MODES[value].description }));
 }
 
 /** The rules that hold, the strongest first, with where each is from. */

@@ -7,6 +7,10 @@ import { agoText, sizeText } from "../text/session-text.ts";
 import { titleText } from "@gyre/coding/internal/text/session-title";
 import type { SlashCommand, SlashContext } from "./command-context.ts";
 
+/** Sessions that are shown of those with some words in a message, and pages that are read for them. */
+const MAX_FOUND = 50;
+const MAX_SEARCH_PAGES = 8;
+
 /** What a row of the list stands for: a session by its file, or the list of all folders. */
 type Wanted = { path: string } | "all folders";
 
@@ -50,8 +54,9 @@ function toPlace({ choose, harness, setup }: SlashContext): ChoicePlace {
 }
 
 /**
- * Asks for a session of the folder, or of all folders, whose title or first prompt has these words. Gives its file;
- * undefined where the question is left. Throws an error for the user where there is none.
+ * Asks for a session of the folder, or of all folders, whose title or first prompt has these words, or else of which
+ * a message has them as they stand. Gives its file; undefined where the question is left. Throws an error for the user
+ * where there is none.
  */
 export async function chooseStored(
   words: string,
@@ -67,24 +72,49 @@ export async function chooseStored(
     if (wanted !== "all folders") return wanted?.path;
   }
   const everywhere = matching(await listed(store, context, {}), words);
-  if (everywhere.length === 0) {
+  if (everywhere.length === 0 && words === "") throw new Error("There is no other session yet.");
+  const found = everywhere.length > 0 ? everywhere : await searchMessages(store, context, words);
+  if (found.length === 0) {
     throw new Error(
-      words === ""
-        ? "There is no other session yet."
-        : `No session has "${words}" as its id, in its title or in its first prompt. /resume alone lists them.`,
+      `No session has "${words}" as its id, in its title or in its first prompt, and no message of the newest ones has it. /resume alone lists them.`,
     );
   }
-  const wanted = await ask("Sessions of all folders", everywhere, context, false);
+  const wanted = await ask("Sessions of all folders", found, context, false);
   return wanted === "all folders" ? undefined : wanted?.path;
 }
 
-/** Those in which something was asked, without the one that is open. */
+/** What a row of the list shows. */
+type Shown = SessionFileSummary & { excerpt?: string };
+
+/** Those that have the words in a message, as far as that is read within a moment: there is no index of messages. */
+async function searchMessages(
+  store: SessionStore,
+  { open }: ChoicePlace,
+  text: string,
+): Promise<Shown[]> {
+  const found: Shown[] = [];
+  let after: string | undefined;
+  for (let pages = 0; pages < MAX_SEARCH_PAGES && found.length < MAX_FOUND; pages++) {
+    const limit = MAX_FOUND - found.length;
+    const request = { text, limit, archived: false, ...(after !== undefined && { after }) };
+    const { matches, next } = await store.search(request);
+    for (const { excerpt, session } of matches) {
+      const { path } = session;
+      if (path !== undefined && path !== open) found.push({ ...session, path, excerpt });
+    }
+    if (next === undefined) break;
+    after = next;
+  }
+  return found;
+}
+
+/** Those in which something was asked, without the one that is open and those that were put away. */
 async function listed(
   store: SessionStore,
   { open }: ChoicePlace,
   options: { cwd?: string },
 ): Promise<SessionFileSummary[]> {
-  const all = await store.list(options);
+  const all = await store.list({ ...options, archived: false });
   return all.filter(
     ({ firstPrompt, path, title }) => path !== open && (firstPrompt ?? title) !== undefined,
   );
@@ -100,7 +130,7 @@ function matching(sessions: readonly SessionFileSummary[], words: string): Sessi
 
 function ask(
   title: string,
-  sessions: readonly SessionFileSummary[],
+  sessions: readonly Shown[],
   { choose }: ChoicePlace,
   isHere: boolean,
 ): Promise<Wanted | undefined> {
@@ -111,7 +141,9 @@ function ask(
     detail: [
       agoText(session.updatedAt, now),
       sizeText(session.bytes),
+      ...(session.headless ? ["of -p"] : []),
       ...(isHere ? [] : [session.cwd]),
+      ...(session.excerpt === undefined ? [] : [titleText(session.excerpt)]),
     ].join(" · "),
     search: `${session.id} ${session.firstPrompt ?? ""}`,
   }));

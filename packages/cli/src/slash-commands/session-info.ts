@@ -19,6 +19,7 @@ export const sessionCommand: SlashCommand = {
 /** `/title NAME`: a name by which it is found again. */
 export const titleCommand: SlashCommand = {
   name: "title",
+  aliases: ["rename"],
   about: "give this session a name",
   hint: "NAME",
   async run(rest, { harness }) {
@@ -33,9 +34,19 @@ export const titleCommand: SlashCommand = {
   },
 };
 
-function sessionText(session: Session, { harness, setup }: SlashContext): string {
+/** The messages of a session but for those by which the program reports something to the model. */
+async function findMessages(session: Session): Promise<ReadonlySet<number>> {
+  const found = new Set<number>();
+  for (const id of session.findIds("message")) {
+    const entry = await session.read(id);
+    if (entry.type === "message" && entry.message.role !== "notice") found.add(id);
+  }
+  return found;
+}
+
+async function sessionText(session: Session, { harness, setup }: SlashContext): Promise<string> {
   const { header, path } = session;
-  const messages = new Set(session.findIds("message"));
+  const messages = await findMessages(session);
   const onBranch = session.findBranch().filter((id) => messages.has(id)).length;
   const bytes = session.entries.reduce((sum, entry) => sum + entry.bytes + 1, 0);
   const elsewhere = messages.size - onBranch;

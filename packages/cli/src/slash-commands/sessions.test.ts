@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ScriptedModel, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
-import { openSession, type Session } from "@gyre/sessions";
+import type { Session } from "@gyre/sessions";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OLD_OUTPUT } from "../testing/old-prompt.ts";
 import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
@@ -77,6 +77,30 @@ async function other(prompt: string, cwd = work): Promise<string> {
 }
 
 describe("/resume", () => {
+  it("finds what a message has, where no title or first prompt does, and lists nothing that was put away", async () => {
+    const view = await openConversation(["Hello"]);
+    const path = await other("About the parser");
+    const away = await other("About the pu-erh");
+    const store = await openStore({ env: { XDG_STATE_HOME: folder } });
+    for (const [file, body] of [
+      [
+        path,
+        { type: "message", message: { role: "user", content: "I like\nPu-erh tea", timestamp: 0 } },
+      ],
+      [away, { type: "archive", archived: true }],
+    ] as const) {
+      const session = await store.open(file);
+      await session.append(body);
+      await session.close();
+    }
+    await view.run("resume PU-erh");
+    const [question] = view.questions;
+    expect(listLabels(question)).toEqual(["About the parser"]);
+    expect(question?.choices[0]?.detail).toContain("I like Pu-erh tea");
+    await view.run("resume");
+    expect(listLabels(view.questions.at(-1)).some((label) => label.includes("pu-erh"))).toBe(false);
+  });
+
   it("names a session by what was written, not by the output of commands", async () => {
     await other(`Why? ${OLD_OUTPUT.replaceAll("\n", " ")}`);
     const view = await openConversation(["Now"]);
@@ -145,10 +169,12 @@ describe("/fork", () => {
     expect(listLabels(view.questions[0])).toEqual(["Two", "One"]);
     expect(view.edited).toEqual(["Two"]);
     const [request] = view.opened;
-    const copy = await openSession(request && "session" in request ? request.session : "");
+    const store = await openStore({ env: { XDG_STATE_HOME: folder } });
+    const copy = await store.open(request && "session" in request ? request.session : "");
     open.push(copy);
     expect(copy.header.from).toMatchObject({ session: session?.header.id });
     expect((await copy.context()).messages).toMatchObject([
+      { role: "notice" },
       { role: "user", content: "One" },
       { role: "assistant" },
     ]);
@@ -255,6 +281,7 @@ describe("the others", () => {
     await view.run("session");
     expect(view.output[0]).toContain(`- id: \`${session?.header.id}\``);
     expect(view.output[0]).toContain(`\`${session?.path}\``);
+    // The facts that the model got at the start are not one.
     expect(view.output[0]).toContain("- messages: 2\n");
     expect(view.output[0]).toContain("- tokens: 10 in · 5 out");
   });
@@ -265,5 +292,23 @@ describe("the others", () => {
     const name = `gyre-${view.harness.session?.header.id.slice(0, 8)}.html`;
     expect(await readFile(join(work, name), "utf8")).toContain("Re: One");
     expect(view.output[0]).toContain(name);
+  });
+});
+
+describe("/btw", () => {
+  it("answers from the conversation, of which it is no part", async () => {
+    const view = await openConversation(["Make tea."], "Green.");
+    const { agent, session } = view.harness;
+    const messages = [...agent.state.messages];
+    await view.run("btw which tea?");
+    expect(view.output).toEqual(["Green."]);
+    expect(agent.state.messages).toEqual(messages);
+    expect((await session?.context())?.messages).toHaveLength(messages.length);
+    expect(view.harness.spending.purposes.get("sideQuestions")).toMatchObject({ output: 5 });
+  });
+
+  it("needs a question", async () => {
+    const view = await started(scriptedModel([]));
+    await expect(view.run("btw")).rejects.toThrow("/btw needs a question");
   });
 });

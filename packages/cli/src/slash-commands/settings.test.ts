@@ -3,15 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AssistantMessage, type Model } from "@gyre/ai";
 import { call, scriptedModel, type ScriptStep, stall } from "@gyre/ai/testing";
-import type { Mcp, McpServerStatus } from "@gyre/tools/mcp";
+import type { Mcp, McpServerStatus } from "@gyre/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Approvals, type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
-import { Spending } from "@gyre/coding/internal/harness/spending";
+import { Spending } from "@gyre/coding/internal/harness/session/spending";
 import { openStore, type Setup } from "../core/setup.ts";
 import { FakeView } from "../testing/slash-commands.ts";
 import { drawBar } from "../text/markdown-text.ts";
 import { builtinCommands } from "./builtin.ts";
-import { KEY_GROUPS } from "./help.ts";
+import { KeyBindings } from "../core/key-bindings.ts";
+import { listKeyGroups } from "./help.ts";
 import { contextParts } from "./usage.ts";
 
 let folder = "";
@@ -75,6 +76,77 @@ async function played(options: PlayedOptions = {}): Promise<FakeView> {
 it("each name is there once", () => {
   const names = builtinCommands.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
   expect(new Set(names).size).toBe(names.length);
+});
+
+describe("/add-dir", () => {
+  it("adds a folder, lists those that were added, and says what is wrong with one", async () => {
+    const view = await played({ tools: ["read"] });
+    await view.run("add-dir");
+    const lib = mkdtempSync(join(tmpdir(), "gyre-lib-"));
+    await view.run(`add-dir ${lib}`);
+    await view.run(`add-dir ${lib}`);
+    await view.run("add-dir");
+    await expect(view.run("add-dir none")).rejects.toThrow(
+      `${join(folder, "none")} cannot be added: there is no such folder.`,
+    );
+    await expect(view.run("add-dir /")).rejects.toThrow("it is all of this machine");
+    rmSync(lib, { recursive: true });
+    expect(view.output).toEqual([
+      "No folders were added. /add-dir FOLDER adds one.",
+      `${lib} belongs to the workspace now.`,
+      `${lib} belongs to the workspace already.`,
+      `The workspace is ${folder} and\n${lib}`,
+    ]);
+  });
+});
+
+describe("/permissions forget", () => {
+  it("takes back a rule of an answer: what it allowed is asked about again", async () => {
+    const asked: string[] = [];
+    const write = call("write", { path: "a.txt", content: "a" });
+    const again = call("write", { path: "a.txt", content: "b" });
+    const view = await played({
+      tools: ["write"],
+      script: [
+        write,
+        "One.",
+        again,
+        "Two.",
+        call("write", { path: "a.txt", content: "c" }),
+        "Three.",
+      ],
+      approvals: ({ tool }) => {
+        asked.push(tool);
+        return Promise.resolve(
+          asked.length === 1 ? { allow: "always", rule: "write(a.txt)" } : { allow: false },
+        );
+      },
+    });
+    await view.harness.prompt({ text: "Go" });
+    await view.harness.prompt({ text: "Go" });
+    expect(asked.length).toBe(1);
+    expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("b");
+    await view.run("permissions forget write(a.txt)");
+    expect(view.output).toEqual(["write(a.txt) is asked about again."]);
+    await view.harness.prompt({ text: "Go" });
+    expect(asked.length).toBe(2);
+    expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("b");
+    await expect(view.run("permissions forget write(a.txt)")).rejects.toThrow(
+      "There is no rule write(a.txt) of an answer. You gave none.",
+    );
+  });
+
+  it("names the rules that there are where another is given", async () => {
+    const view = await played({
+      tools: ["write"],
+      script: [call("write", { path: "a.txt", content: "a" }), "One."],
+      approvals: () => Promise.resolve({ allow: "always", rule: "write(a.txt)" }),
+    });
+    await view.harness.prompt({ text: "Go" });
+    await expect(view.run("permissions forget write(b.txt)")).rejects.toThrow(
+      "You gave: write(a.txt).",
+    );
+  });
 });
 
 describe("/model", () => {
@@ -246,6 +318,25 @@ describe("/mcp", () => {
         added: ["new"],
         tools: [{ name: "new", description: "```\nDoes.", inputSchema: { type: "object" } }],
       }),
+    prompts: () =>
+      Promise.resolve([
+        {
+          server: "files",
+          name: "plan",
+          description: "Plans.",
+          arguments: [
+            { name: "day", isRequired: true },
+            { name: "mood", isRequired: false },
+          ],
+        },
+      ]),
+    prompt: (server, name, args) =>
+      Promise.resolve([
+        { type: "text", text: `${server} ${name} ${JSON.stringify(args)}` },
+        { type: "image", data: "AAAA", mimeType: "image/png" },
+      ]),
+    logIn: () => Promise.resolve(),
+    logOut: () => {},
     close: () => Promise.resolve(),
   });
 
@@ -284,6 +375,26 @@ describe("/mcp", () => {
     expect(view.output[0]).toContain("`new` (new)\n\n````\n```\nDoes.\nparameters: ");
     expect(view.output[0]).toMatch(/The tools of files are now trusted as they are\.$/);
     await expect(view.run("mcp trust")).rejects.toThrow("the name of a server");
+  });
+
+  it("says which server wants a login, and how", async () => {
+    const view = await played({
+      mcp: createMcp([status({ state: "down", problem: "No.", needsLogin: true })]),
+    });
+    await view.run("mcp");
+    expect(view.output[0]).toContain("wants a login: gyre mcp login files");
+  });
+
+  it("lists the prompts of servers, and sends one with its arguments", async () => {
+    const view = await played({ mcp: createMcp([status({})]) });
+    await view.run("mcp prompts");
+    expect(view.output[0]).toContain("| `files` | `plan` | day mood? | Plans. |");
+    await view.run("mcp prompt files plan day=Monday mood=very tired");
+    expect(view.sent).toEqual(['files plan {"day":"Monday","mood":"very tired"}']);
+    await expect(view.run("mcp prompt files")).rejects.toThrow("KEY=VALUE");
+    await expect(view.run("mcp prompt files plan Monday")).rejects.toThrow(
+      '"Monday" is no argument',
+    );
   });
 });
 
@@ -464,7 +575,7 @@ describe("/help and /quit", () => {
     const view = await played();
     await view.run("help");
     for (const { name } of builtinCommands) expect(view.output[0]).toContain(`\`/${name}\``);
-    for (const { about } of KEY_GROUPS.flatMap(({ keys }) => keys))
+    for (const { about } of listKeyGroups(new KeyBindings()).flatMap(({ keys }) => keys))
       expect(view.output[0]).toContain(about);
   });
 

@@ -2,7 +2,7 @@ import { type ContextBreakdown, contextBreakdown } from "@gyre/agent";
 import { totalTokens, type Usage } from "@gyre/ai";
 import { type Cell, type CommandPart, text } from "@gyre/coding/internal/conversation/command";
 import { toLlmMessage } from "@gyre/coding/internal/conversation/user-command";
-import type { Purpose } from "@gyre/coding/internal/harness/spending";
+import type { Purpose } from "@gyre/coding/internal/harness/session/spending";
 import { FREE_MARK } from "../text/markdown-text.ts";
 import { costText, formatCount, usageSentence } from "../text/usage-text.ts";
 import type { SlashCommand } from "./command-context.ts";

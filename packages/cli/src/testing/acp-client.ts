@@ -3,6 +3,8 @@ import {
   client,
   type ClientCapabilities,
   type ClientContext,
+  type CreateElicitationRequest,
+  type CreateElicitationResponse,
   methods,
   ndJsonStream,
   type RequestPermissionRequest,
@@ -47,6 +49,8 @@ export interface TestEditor {
 export interface EditorOptions {
   load: () => Promise<AcpHost>;
   answer?: Answer;
+  /** Has the user fill in forms; needs the capability. */
+  elicit?: (request: CreateElicitationRequest) => CreateElicitationResponse;
   capabilities?: ClientCapabilities;
   signal?: AbortSignal;
 }
@@ -80,6 +84,10 @@ export async function startEditor(options: EditorOptions): Promise<TestEditor> {
       asked.push(params);
       return options.answer?.(params) ?? { outcome: { outcome: "cancelled" } };
     })
+    .onRequest(
+      methods.client.elicitation.create,
+      ({ params }) => options.elicit?.(params) ?? { action: "cancel" },
+    )
     .onNotification(methods.client.session.update, () => undefined)
     .connect(
       ndJsonStream(

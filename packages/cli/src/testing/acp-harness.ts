@@ -1,10 +1,12 @@
-import { countTools, readSpending } from "@gyre/coding/internal/harness/spending";
+import { countTools, readSpending } from "@gyre/coding/internal/harness/session/spending";
 import { Agent, type Middleware } from "@gyre/agent";
 import type { Model } from "@gyre/ai";
 import type { ScriptedModel } from "@gyre/ai/testing";
 import { createJournal } from "@gyre/sessions";
 import { openToolset, permissions, type PermissionMode } from "@gyre/tools";
+import { MODE_NAMES } from "@gyre/coding/internal/text/choices";
 import type { AcpFolder } from "../modes/acp/host.ts";
+import { createAgentQueue } from "@gyre/coding/internal/conversation/queue";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
 
 export interface ScriptedHarnessOptions {
@@ -63,10 +65,13 @@ export async function scriptedHarness(
     toolset,
     session,
     denied: [],
+    modes: MODE_NAMES,
     compactAt: 160_000,
+    usualThinking: "off",
     start: async () => {},
     decide: async () => {},
     saved: async () => {},
+    queue: createAgentQueue(agent, async () => {}),
     get model() {
       const { model } = agent.state;
       if (!model) throw new Error("There is no model.");
@@ -82,6 +87,8 @@ export async function scriptedHarness(
     isCutOff: false,
     resume: () => Promise.reject(new Error("Editors send prompts.")),
     ask: () => Promise.reject(new Error("Editors send prompts.")),
+    askAside: () => Promise.reject(new Error("Editors send prompts.")),
+    findModel: () => Promise.reject(new Error("Its models have no names.")),
     setModel(name) {
       const model = MODELS.find(({ id, provider }) => name === id || name === `${provider}/${id}`);
       if (!model) return Promise.reject(new Error(`There is no model "${name}".`));

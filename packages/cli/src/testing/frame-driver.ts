@@ -43,6 +43,8 @@ export class FrameWorld {
       XDG_CONFIG_HOME: join(this.home, "config"),
       ANTHROPIC_API_KEY: "sk-ant-test-0123456789abcdef",
       ANTHROPIC_BASE_URL: this.service.url,
+      // A test that counts messages counts those of its own.
+      GYRE_FACTS: "0",
       ...this.#variables,
     };
   }

@@ -129,6 +129,7 @@ async function makeBundle(): Promise<Bundle> {
   copyFileSync(join(root, "packages/cli/package.json"), join(folder, "package.json"));
   // What is not bundled is found there, as it would be where it is installed.
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "junction");
+  symlinkSync(join(root, "docs"), join(folder, "docs"), "junction");
   return { folder, entry: join(into, "gyre.js"), chunks };
 }
 

@@ -6,7 +6,8 @@ import type { Models } from "@gyre/coding/internal/models/models";
 import type { Values } from "../core/options.ts";
 import type { ExitCode } from "../core/exit-codes.ts";
 import { runScreenReader } from "../modes/screen-reader/screen-reader.ts";
-import { type FirstSetup, readFirstSetup } from "../modes/tui/start/agent-opener.ts";
+import { AgentOpener, type FirstSetup, readFirstSetup } from "../modes/tui/start/agent-opener.ts";
+import type { CreateOpener } from "../modes/tui/start/opener.ts";
 import { version } from "@gyre/coding/internal/core/version";
 import { textIo } from "./command-io.ts";
 import { LineDriver } from "./line-driver.ts";
@@ -70,10 +71,16 @@ export class ScreenReaderWorld {
     };
     const io = textIo({ cwd: this.work, env, handleInterrupt });
     const given = { sandbox: "none", ...values };
-    const start = (first: FirstSetup): Promise<ExitCode> =>
-      runScreenReader(prompt === undefined ? [] : [prompt], given, io, first, driver, {
-        ...(hasModels && { models: createModels(script) }),
-        clock: {
+    const models = hasModels && { models: createModels(script) };
+    const start = (first: FirstSetup): Promise<ExitCode> => {
+      const createOpener: CreateOpener = (place) =>
+        new AgentOpener({ values: given, io, first, ...place, ...models });
+      const { setup } = first;
+      return runScreenReader(
+        prompt === undefined ? [] : [prompt],
+        { io, setup, createOpener },
+        driver,
+        {
           now: () => clock.now,
           after: (_ms, run) => {
             const timer = setTimeout(run, NEVER_MS);
@@ -81,7 +88,8 @@ export class ScreenReaderWorld {
           },
           turn: () => Promise.resolve(),
         },
-      });
+      );
+    };
     const code = readFirstSetup(given, io).then(start);
     const seen = (): string =>
       driver.seen

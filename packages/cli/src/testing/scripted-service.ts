@@ -10,7 +10,8 @@ import {
 
 /** A part of an answer, sent in deltas. */
 export type AnswerPart =
-  | { text: string }
+  /** Citations as Anthropic sends them. */
+  | { text: string; citations?: readonly object[] }
   /** The signature is made up where none is given. */
   | { thinking: string; signature?: string }
   /** The id is made up where none is given, and never twice by one service. */
@@ -43,6 +44,8 @@ export interface WholeAnswer {
   deltaChars?: number;
   /** A pause before each frame. */
   paceMs?: number;
+  /** After so many deltas, the rest waits for this. */
+  gate?: { afterDeltas: number; until: Promise<void> };
   fault?: Fault;
 }
 
@@ -226,13 +229,15 @@ async function send(
   response: ServerResponse,
   wire: Wire,
   frames: readonly Frame[],
-  { paceMs, fault }: WholeAnswer,
+  { paceMs, fault, gate }: WholeAnswer,
 ): Promise<void> {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
   let deltas = 0;
+  let begun = 0;
   let left = fault?.afterBytes ?? Number.POSITIVE_INFINITY;
   for (const { isDelta, text } of frames) {
+    if (gate && isDelta && begun++ === gate.afterDeltas) await gate.until;
     if (fault?.afterDeltas !== undefined && isDelta && deltas++ >= fault.afterDeltas) break;
     if (paceMs !== undefined) await new Promise((settle) => setTimeout(settle, paceMs));
     if (response.destroyed) return;

@@ -10,6 +10,7 @@ import type { Harness } from "@gyre/coding/internal/harness/harness";
 import type { Setup } from "../core/setup.ts";
 import { builtinCommands } from "../slash-commands/builtin.ts";
 import type { Copied, SlashCommand, SlashContext } from "../slash-commands/command-context.ts";
+import { KeyBindings } from "../core/key-bindings.ts";
 import { keyTable } from "../slash-commands/help.ts";
 import { partsMarkdown } from "../text/markdown-text.ts";
 
@@ -19,6 +20,8 @@ export interface FakeViewOptions {
   env: Readonly<Record<string, string | undefined>>;
   layers?: Setup["layers"];
   settings?: Setup["settings"];
+  /** What a view or a program has beside the rest. */
+  more?: Partial<SlashContext>;
   commands?: readonly SlashCommand[];
 }
 
@@ -34,12 +37,14 @@ export class FakeView {
   readonly questions: Question<unknown>[] = [];
   /** Sessions whose tree was shown. */
   readonly trees: string[] = [];
+  /** What is chosen in the tree; undefined: it is left. */
+  place: OpenRequest | undefined;
   readonly stop = new AbortController();
   quits = 0;
   /** What is typed where a secret is asked for; undefined: the question is left. */
   secret: string | undefined;
-  /** The labels, or the beginnings of some, to choose; without one a question is left. */
-  answers: string[] = [];
+  /** The labels, the beginnings of some, or the places in the list, to choose; without one a question is left. */
+  answers: (string | { at: number })[] = [];
   readonly #options: FakeViewOptions;
 
   constructor(options: FakeViewOptions) {
@@ -55,26 +60,27 @@ export class FakeView {
   }
 
   get context(): SlashContext {
-    const { cwd, env, harness, layers, settings } = this.#options;
+    const { cwd, env, harness, layers, more, settings } = this.#options;
     return {
       harness,
       env,
       signal: this.stop.signal,
       setup: { cwd, ...(settings && { settings }), ...(layers && { layers }) },
       commands: () => this.commands,
-      help: [keyTable()],
+      help: [keyTable(new KeyBindings())],
       models: () => Promise.resolve([]),
       show: (...parts) => this.#show(parts),
       choose: (question) => Promise.resolve(this.#choose(question)),
-      chooseEntry: (session) => {
-        this.trees.push(session.header.id);
-        return Promise.resolve(undefined);
+      chooseEntry: () => {
+        this.trees.push(harness.session?.header.id ?? "");
+        return Promise.resolve(this.place);
       },
       askSecret: () => Promise.resolve(this.secret),
       copy: (text): Promise<Copied> => {
         this.copied.push(text);
         return Promise.resolve({ terminal: true });
       },
+      ...more,
     };
   }
 
@@ -105,6 +111,7 @@ export class FakeView {
   #choose<T>(question: Question<T>): T | undefined {
     this.questions.push(question);
     const wanted = this.answers.shift();
+    if (typeof wanted === "object") return question.choices[wanted.at]?.value;
     const found = (choice: Choice<T>): boolean =>
       wanted !== undefined && choice.label.startsWith(wanted);
     return question.choices.find(found)?.value;

@@ -7,11 +7,18 @@ import { type Piece, screenText, scrollbackText, styledScreen } from "./screen-t
 import type { ScriptedService } from "./scripted-service.ts";
 import { clusterWidths } from "./terminal-widths.ts";
 
-/** How large the terminal is. Default: 80 by 24. */
+/** How large the terminal is, 80 by 24 by default, and how it draws. */
 export interface Size {
   columns?: number;
   rows?: number;
+  /**
+   * Whether it takes what a reader sees as one character for one. Default: always. `mode`: as long as mode 2027 is set;
+   * `never`: each code point has its own width, as in old terminals.
+   */
+  clusters?: Clusters;
 }
+
+export type Clusters = "always" | "mode" | "never";
 
 export interface CommandOptions extends Size {
   cwd: string;
@@ -65,6 +72,7 @@ export interface TerminalRun {
   kill(signal?: NodeJS.Signals): void;
 }
 
+const CLUSTER_MODE = 2027;
 const COLUMNS = 80;
 const ROWS = 24;
 const SCROLLBACK_ROWS = 10_000;
@@ -99,6 +107,7 @@ export function openCommand(
     columns = COLUMNS,
     rows = ROWS,
     scrollback = SCROLLBACK_ROWS,
+    clusters = "always",
   }: Readonly<CommandOptions>,
 ): TerminalRun {
   const terminal = new xterm.Terminal({
@@ -107,8 +116,7 @@ export function openCommand(
     scrollback,
     allowProposedApi: true,
   });
-  terminal.unicode.register(clusterWidths());
-  terminal.unicode.activeVersion = "clusters";
+  if (clusters !== "never") joinClusters(terminal, clusters === "mode");
   const child = spawn(file, args, {
     name: "xterm-256color",
     cols: columns,
@@ -212,6 +220,31 @@ export function openCommand(
       if (!isOver) child.kill(signal);
     },
   };
+}
+
+/** With the mode it answers whether it is set, and follows it. */
+function joinClusters(terminal: xterm.Terminal, hasMode: boolean): void {
+  const usual = terminal.unicode.activeVersion;
+  terminal.unicode.register(clusterWidths());
+  if (!hasMode) {
+    terminal.unicode.activeVersion = "clusters";
+    return;
+  }
+  const isMode = (params: (number | number[])[]): boolean => params[0] === CLUSTER_MODE;
+  terminal.parser.registerCsiHandler({ prefix: "?", intermediates: "$", final: "p" }, (params) => {
+    const isSet = terminal.unicode.activeVersion === "clusters";
+    if (isMode(params)) terminal.input(`\x1b[?${CLUSTER_MODE};${isSet ? 1 : 2}$y`, false);
+    return isMode(params);
+  });
+  for (const [final, version] of [
+    ["h", "clusters"],
+    ["l", usual],
+  ] as const) {
+    terminal.parser.registerCsiHandler({ prefix: "?", final }, (params) => {
+      if (isMode(params)) terminal.unicode.activeVersion = version;
+      return isMode(params);
+    });
+  }
 }
 
 function isMet(condition: Condition, screen: readonly string[]): boolean {

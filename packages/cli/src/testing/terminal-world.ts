@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { QUIET_MS } from "../modes/tui/panels/quiet-time.ts";
 import { buildProgram, type Program } from "./program.ts";
@@ -72,7 +73,20 @@ export function ask(run: TerminalRun, prompt: string): void {
   run.press("enter");
 }
 
-/** A question takes no answer before a person can have read it, so the key is pressed again. */
+/**
+ * Answers a question that is in sight, with one key. It was shown before it was seen here, so a key that comes that
+ * much later is an answer; a second one would go into the prompt that follows.
+ */
+export async function answerOnce(run: TerminalRun, key: string, until: string): Promise<void> {
+  await setTimeout(QUIET_MS + 100);
+  run.type(key);
+  await run.until(until);
+}
+
+/**
+ * Answers a question that may come. It takes no answer before a person can have read it, so the key is pressed again,
+ * and may be in the prompt that follows.
+ */
 export async function decide(run: TerminalRun, key: string, until: string): Promise<void> {
   const again = setInterval(() => run.type(key), QUIET_MS + 100);
   try {

@@ -1,7 +1,7 @@
 import type { AgentMessage } from "@gyre/agent";
 import { openSession } from "@gyre/sessions";
 
-/** What a session file holds at its end, a line a message, and what is wrong with the file. */
+/** What a session file holds at its end, the facts of its start aside, a line a message, and what is wrong with the file. */
 export interface Transcript {
   lines: string[];
   messages: AgentMessage[];
@@ -11,7 +11,8 @@ export interface Transcript {
 export async function readTranscript(file: string): Promise<Transcript> {
   const session = await openSession(file, { readOnly: true });
   try {
-    const { messages } = await session.context();
+    const { messages: all } = await session.context();
+    const messages = all.filter((message) => message.role !== "notice" || !message.isFacts);
     const problems = session.problems.map(({ line, message }) => `line ${line}: ${message}`);
     return { lines: messages.map(formatMessage), messages, problems };
   } finally {

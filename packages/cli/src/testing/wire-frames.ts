@@ -11,7 +11,7 @@ export interface FramedAnswer {
   /** The number of the request. */
   nth: number;
   parts: readonly (
-    | { text: string }
+    | { text: string; citations?: readonly object[] }
     | { thinking: string; signature?: string }
     | { call: string; arguments: Record<string, unknown>; id: string }
   )[];
@@ -67,6 +67,9 @@ export function anthropicFrames(answer: FramedAnswer): Frame[] {
     if ("text" in part) {
       begin({ type: "text", text: "" });
       for (const text of pieces(part.text, deltaChars)) delta({ type: "text_delta", text });
+      for (const citation of part.citations ?? []) {
+        delta({ type: "citations_delta", citation }, false);
+      }
     } else if ("thinking" in part) {
       begin({ type: "thinking", thinking: "", signature: "" });
       for (const thinking of pieces(part.thinking, deltaChars)) {

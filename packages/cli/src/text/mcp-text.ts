@@ -1,5 +1,5 @@
 import { sanitize } from "@gyre/tools";
-import type { McpChanges, McpServerStatus } from "@gyre/tools/mcp";
+import type { McpChanges, McpServerStatus } from "@gyre/mcp";
 
 /** As much as a model gets. */
 const MAX_SHOWN_CHARS = 2_000;
@@ -7,9 +7,10 @@ const MAX_SCHEMA_CHARS = 12_000;
 
 /** What a server has, or what is wrong with it. `trust` is how its changed tools are trusted. */
 export function mcpStateText(
-  { name, state, tools, held, problem, lastWords }: McpServerStatus,
+  { name, state, tools, held, problem, lastWords, needsLogin }: McpServerStatus,
   trust: string,
 ): string {
+  if (needsLogin) return `wants a login: gyre mcp login ${plain(name)}`;
   if (problem !== undefined) {
     return plain(`${problem}${lastWords === undefined ? "" : ` It said: ${lastWords}`}`);
   }

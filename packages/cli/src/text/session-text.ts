@@ -1,8 +1,10 @@
 import { type AgentMessage, isLlmMessage } from "@gyre/agent";
-import type { AssistantContent, UserContent } from "@gyre/ai";
+import { type AssistantContent, describeFile, type UserContent } from "@gyre/ai";
+import { CitedSources, describeUse, readServiceTool } from "@gyre/ai/service-tools";
 import type { Entry } from "@gyre/sessions";
 import { exitText } from "@gyre/coding/internal/conversation/user-command";
 import { sanitize } from "@gyre/tools";
+import { listCitedSources } from "./service-tool-text.ts";
 
 const KIB = 1024;
 const UNITS = ["B", "KB", "MB", "GB"] as const;
@@ -75,6 +77,7 @@ export function entryText(entry: Entry): string {
     }
     case "title":
       return `--- title: ${sanitize(entry.title, ONE_LINE)}\n`;
+    case "archive":
     case "label":
     case "leaf":
     case "custom":
@@ -111,7 +114,13 @@ export function messageText(message: AgentMessage): string {
         message.stopReason === "error" || message.stopReason === "aborted"
           ? [`[${message.stopReason}${error === "" ? "" : `: ${error}`}]`]
           : [];
-      const parts = [...readBlocks(message.content).map(blockText), ...ended];
+      const blocks = readBlocks(message.content);
+      const sources = new CitedSources();
+      const texts = blocks.map((block) =>
+        block.type === "text" ? sources.mark(block.text, block.citations) : blockText(block),
+      );
+      const cited = listCitedSources(blocks).join("\n");
+      const parts = [...texts, ...(cited === "" ? [] : [cited]), ...ended];
       return section(`assistant (${message.provider}/${message.model})`, parts.join("\n\n"));
     }
   }
@@ -139,9 +148,11 @@ function blockText(block: AssistantContent): string {
       return block.redacted ? "[thinking, hidden by the service]" : `[thinking]\n${block.thinking}`;
     case "image":
       return `[image: ${block.mimeType}]`;
+    case "file":
+      return `[file: ${describeFile(block)}]`;
     case "toolCall":
       return `[calls ${block.name} ${block.rawArguments ?? JSON.stringify(block.arguments)}]`;
     case "serviceTool":
-      return `[the service ran ${block.name}]`;
+      return describeUse(readServiceTool(block));
   }
 }

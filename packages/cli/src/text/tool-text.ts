@@ -1,6 +1,6 @@
 import { type AgentToolResult, present } from "@gyre/agent";
 import { toRecord } from "@gyre/ai";
-import { findPresentation } from "@gyre/tools/catalog";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
 import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 
 /** Lines of a tool's output that are shown; the rest is counted. */

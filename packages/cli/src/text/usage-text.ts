@@ -8,7 +8,12 @@ export function usageSentence(usage: Usage): string {
 
 /** What it cost, as far as that is known. */
 export function costText({ cost }: Usage): string {
-  return cost ? dollars(cost.total) : "a price that is not known";
+  return cost ? priceText(cost) : "a price that is not known";
+}
+
+/** The sum, and what the service bills beside it. */
+function priceText({ notIncluded, total }: NonNullable<Usage["cost"]>): string {
+  return notIncluded ? `${dollars(total)} without ${notIncluded.join(", ")}` : dollars(total);
 }
 
 /** Tokens of each kind, and the cost. What is not known is left out. */
@@ -21,7 +26,7 @@ export function usageDetails(usage: Usage): string {
     [cacheWrite, "written to the cache"],
   ] as const;
   const parts = kinds.flatMap(([count, what]) => (count ? [`${formatCount(count)} ${what}`] : []));
-  if (cost) parts.push(dollars(cost.total));
+  if (cost) parts.push(priceText(cost));
   return parts.length === 0 ? "not known" : parts.join(" · ");
 }
 

@@ -1,12 +1,19 @@
 import { eastAsianWidth } from "get-east-asian-width";
 
 const ASCII = /^[\x20-\x7e]*$/;
-const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f|\p{Regional_Indicator}{2}/u;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
 /** Where terminals agree: Latin and its neighbors, and what East Asia writes. */
 const SURE =
   /^[\u0020-\u024f\u0370-\u052f\u2010-\u2027\u2500-\u259f\u3001-\u30ff\u3400-\u9fff\uac00-\ud7a3]$/;
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader takes for single characters. What finds them is made when it is needed: that takes some milliseconds. */
+export function segmentText(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
 
 /** What a reader takes for one character, with the columns that it takes. */
 export interface Cluster {
@@ -17,7 +24,7 @@ export interface Cluster {
 /** The characters of a text without escape sequences, as a reader counts them. */
 export function splitClusters(text: string): Cluster[] {
   if (ASCII.test(text)) return Array.from(text, (letter) => ({ text: letter, width: 1 }));
-  return Array.from(SEGMENTER.segment(text), ({ segment }) => ({
+  return Array.from(segmentText(text), ({ segment }) => ({
     text: segment,
     width: clusterWidth(segment),
   }));
@@ -34,7 +41,7 @@ export function takeClusters(clusters: readonly Cluster[], columns: number): str
 export function measureWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of SEGMENTER.segment(text)) width += clusterWidth(segment);
+  for (const { segment } of segmentText(text)) width += clusterWidth(segment);
   return width;
 }
 

@@ -61,6 +61,29 @@ describe("a command that is stopped", () => {
     expect(did).toEqual([]);
   });
 
+  it("goes on where it ends itself, and its questions and its result count", async () => {
+    const stop = new AbortController();
+    const asked: string[] = [];
+    const context: CommandContext = {
+      signal: stop.signal,
+      show: () => void asked.push("shown"),
+      choose: ({ title }) => {
+        asked.push(title);
+        return Promise.resolve(undefined);
+      },
+    };
+    const run: Command["run"] = async (_rest, { choose, show, signal }) => {
+      await new Promise((settle) => signal.addEventListener("abort", settle));
+      await choose({ title: "And now?", choices: [] });
+      show({ type: "warning", text: "late" });
+      return { prompt: "Go" };
+    };
+    const end = runCommand({ name: "x", about: "", endsItself: true, run }, "", context);
+    stop.abort();
+    expect(await end).toEqual({ prompt: "Go" });
+    expect(asked).toEqual(["And now?", "shown"]);
+  });
+
   it("does not fail, neither at once nor later", async () => {
     const late = gate();
     const first = setUp(() => late.passed);

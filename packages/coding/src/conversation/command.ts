@@ -39,8 +39,11 @@ export type CommandPart =
 export type OpenRequest =
   /** Another session, by its id or file. */
   | { session: string }
-  /** This session from an entry on; null: from its beginning. `edit` is put into the editor. */
-  | { entry: number | null; edit?: string }
+  /**
+   * This session from an entry on; null: from its beginning. `edit` is put into the editor; `before`: it is the text of
+   * this prompt.
+   */
+  | { entry: number | null; edit?: string; before?: number }
   /** A new session; `prompt` is put into the editor. */
   | { new: true; prompt?: string };
 
@@ -94,6 +97,8 @@ export interface Command<C extends CommandContext = CommandContext> {
   views?: readonly View[];
   /** Whether it may be used while the agent works. Default: it may not. */
   allowWhileRunning?: boolean;
+  /** It is not abandoned when it is stopped: it ends by itself soon after its signal fires, may still ask, and its result counts. */
+  endsItself?: boolean;
   /** A string is shown as Markdown. Throws an error whose message is for the user. */
   run(
     rest: string,
@@ -130,7 +135,7 @@ export function text(markdown: string): CommandPart {
 
 /**
  * Runs a command until it is done, or until the signal of its context fires: "stopped". A
- * stopped command is abandoned at once, whatever it does about the signal.
+ * stopped command is abandoned at once, whatever it does about the signal, unless it `endsItself`.
  */
 export async function runCommand<C extends CommandContext>(
   command: Command<C>,
@@ -148,12 +153,13 @@ export async function runCommand<C extends CommandContext>(
       if (!signal.aborted) context.show(...parts);
     },
   };
-  const run = async (): Promise<CommandResult> => {
-    const result = await command.run(rest, guarded);
+  const run = async (given: C): Promise<CommandResult> => {
+    const result = await command.run(rest, given);
     if (typeof result === "string") return { show: [text(result)] };
     return result ?? {};
   };
-  const result = await orAborted(run(), signal).catch((error: unknown) => {
+  if (command.endsItself) return run(context);
+  const result = await orAborted(run(guarded), signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
   return result ?? "stopped";

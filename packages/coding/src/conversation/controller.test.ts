@@ -7,6 +7,7 @@ import { type ApprovalAnswer, type ApprovalRequest, openToolset } from "@gyre/to
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Command, CommandContext, OpenRequest } from "./command.ts";
 import { ConversationController } from "./controller.ts";
+import { createAgentQueue } from "./queue.ts";
 import type { ConversationAgent } from "./types.ts";
 import type { ConversationItem, ConversationView } from "./view.ts";
 
@@ -103,7 +104,7 @@ async function setUp(
       const end = await agent.prompt([...userCommands, message]);
       return { end, turns: end.turns, usage: end.usage };
     },
-    saved: async () => {},
+    queue: createAgentQueue(agent, async () => {}),
     async resume() {
       const end = await agent.continue();
       return { end, turns: end.turns, usage: end.usage };
@@ -283,6 +284,20 @@ describe("a slash command", () => {
     expect(view.of("rejected")).toMatchObject([{ reason: "/slow is not done yet. Esc stops it." }]);
     expect(view.of("note")).toEqual([{ type: "note", text: "Stopped." }]);
     expect(opened).toEqual([]);
+  });
+
+  it("that ends itself is stopped when the conversation is closed", async () => {
+    const seen: string[] = [];
+    const run: Command["run"] = async (_rest, { signal }) => {
+      await new Promise((settle) => signal.addEventListener("abort", settle));
+      seen.push("stopped");
+    };
+    const { controller } = await setUp([], [{ name: "race", about: "", endsItself: true, run }]);
+    const end = controller.submit("/race");
+    await new Promise(setImmediate);
+    await controller.close();
+    await end;
+    expect(seen).toEqual(["stopped"]);
   });
 
   it("that interrupts the others does not stop itself", async () => {

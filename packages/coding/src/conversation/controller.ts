@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { type AgentEvent, type AgentMessage, isLlmMessage } from "@gyre/agent";
-import { type Clock, type ImageContent, errorMessage, nearNames } from "@gyre/ai";
+import type { McpAnswer, McpQuestion } from "@gyre/mcp";
+import { type Clock, errorMessage, nearNames, type UserContent } from "@gyre/ai";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
 import {
   type Command,
@@ -14,10 +15,10 @@ import {
 } from "./command.ts";
 import type { ReviewPlan } from "./plan.ts";
 import { recordInterruptions, wasInterrupted } from "./interruptions.ts";
-import { listWaiting, takeWaiting, type Waiting } from "./queue.ts";
+import type { Waiting } from "./queue.ts";
 import type { ConversationAgent, Outcome } from "./types.ts";
 import type { UserCommandMessage } from "./user-command.ts";
-import type { ConversationView } from "./view.ts";
+import type { ConversationView, ReadText } from "./view.ts";
 
 /** Something that is being done: a prompt, a command of the user's own, or a slash command, which has a name. */
 export interface Task {
@@ -25,6 +26,8 @@ export interface Task {
   readonly stop: AbortController;
   /** `/compact`. */
   readonly name?: string;
+  /** See `Command`. */
+  readonly endsItself?: boolean;
 }
 
 export interface ControllerOptions<H extends ConversationAgent, C extends CommandContext> {
@@ -38,6 +41,8 @@ export interface ControllerOptions<H extends ConversationAgent, C extends Comman
   /** Opens another session or another place in this one, and closes what is open. */
   reopen: (request: OpenRequest) => Promise<void>;
   quit: () => void;
+  /** What to do in place of a command that is not there, as a sentence; undefined where that is not known. */
+  findInstead?: (name: string) => string | undefined;
 }
 
 /** What was typed cannot be accepted now, and nothing was done. */
@@ -106,7 +111,7 @@ export class ConversationController<
 
   /** What waits for the agent. */
   get waiting(): readonly Waiting[] {
-    return this.#harness ? listWaiting(this.#harness.agent) : [];
+    return this.#harness?.queue.list() ?? [];
   }
 
   /** What a slash command gets, for completions; undefined until the agent is open. */
@@ -128,6 +133,7 @@ export class ConversationController<
         for (const message of harness.agent.state.messages) this.#count(message);
         this.#unsubscribe = harness.agent.subscribe((event) => this.#onAgentEvent(event));
         this.#options.view.update();
+        this.#followShared();
       },
       // The caller that opens it reports the error.
       () => {},
@@ -152,10 +158,11 @@ export class ConversationController<
 
   /**
    * Continues a conversation that was cut off, or in which messages wait. One that the user
-   * interrupted waits for them.
+   * interrupted waits for them, and so does one that others use as well.
    */
   async resume(): Promise<void> {
     const harness = await this.#opened();
+    if (harness.shared) return this.#options.view.ready();
     const isOpen = harness.isCutOff || harness.agent.hasQueuedMessages();
     const isDue = isOpen && !(await wasInterrupted(harness));
     // A prompt may have been sent meanwhile.
@@ -178,15 +185,28 @@ export class ConversationController<
 
   /** Gives what waits back to the user. Answers whether anything waited. */
   takeBack(): boolean {
-    const texts = this.#takeWaiting();
-    if (texts.length > 0) this.#options.view.giveBack(texts);
-    return texts.length > 0;
+    const isWaiting = this.waiting.length > 0;
+    const { view } = this.#options;
+    const giveBack = (texts: readonly string[]): void => {
+      if (texts.length > 0) view.giveBack(texts);
+    };
+    const taken = this.#harness?.queue.take() ?? [];
+    if (taken instanceof Promise) {
+      taken.then(giveBack, (error: unknown) =>
+        view.show({ type: "error", text: errorMessage(error) }),
+      );
+    } else giveBack(taken);
+    return isWaiting;
   }
 
-  /** Asks about a call. A question that is left interrupts the run. */
-  async approve(request: ApprovalRequest): Promise<ApprovalAnswer> {
+  /**
+   * Asks about a call. A question that is left interrupts the run. `readText` reads the files of an agent that runs
+   * elsewhere.
+   */
+  async approve(request: ApprovalRequest, readText?: ReadText): Promise<ApprovalAnswer> {
     const { toolset } = await this.#opened();
-    const answer = await this.#options.view.ask(request, toolset.env.workspace.root);
+    const { root } = toolset.env.workspace;
+    const answer = await this.#options.view.ask(request, root, readText);
     const isLeft = answer ? isInterruption(answer) : request.signal?.aborted !== true;
     if (isLeft) this.interrupt();
     return answer ?? { allow: false, reason: "interrupted" };
@@ -203,9 +223,15 @@ export class ConversationController<
     };
   }
 
+  /** Has the user answer an MCP server, where the view can. */
+  answerServer(question: McpQuestion, signal: AbortSignal): Promise<McpAnswer> {
+    const { view } = this.#options;
+    return view.answerServer?.(question, signal) ?? Promise.resolve({ action: "decline" });
+  }
+
   /** Ends what is being done and closes the agent. A slash command that asked for it goes on. */
   async close(): Promise<void> {
-    if (this.isWorking) this.#task?.stop.abort();
+    if (this.isWorking || this.#task?.endsItself) this.#task?.stop.abort();
     this.#unsubscribe?.();
     await (await this.#opening?.catch(() => undefined))?.close();
   }
@@ -214,6 +240,13 @@ export class ConversationController<
   async #askAgain(harness: H): Promise<void> {
     await this.#perform(() => harness.resume());
     await this.#sendRest();
+  }
+
+  /** Shows a run that others have begun, and waits for its end. */
+  #followShared(): void {
+    const shared = this.#harness?.shared;
+    if (!shared?.isRunning || this.#task) return;
+    void this.#settle(this.#perform(() => shared.follow()).then(() => this.#sendRest()));
   }
 
   #running(): AbortController[] {
@@ -239,9 +272,16 @@ export class ConversationController<
 
   async #submit(text: string, followUp: boolean): Promise<void> {
     if (text.startsWith("!")) return this.#runUserCommand(text);
-    const found = this.#findCommand(text);
-    if (found) return this.#runCommand(found.command, found.rest);
+    const found = this.#findCommand(this.#isNote(text) ? `/remember${text.slice(1)}` : text);
+    if (found) return this.#runCommand(found.command, found.rest, text);
     await this.#send(text, followUp, true);
+  }
+
+  /** `# text`. A text of several lines that begins so has a heading. */
+  #isNote(text: string): boolean {
+    return (
+      /^# [^\n]*$/.test(text) && findCommand("remember", this.#options.commands()) !== undefined
+    );
   }
 
   /** Sends a prompt, or queues it while the agent works. */
@@ -259,19 +299,19 @@ export class ConversationController<
     await this.#perform(async (signal) => {
       const harness = await orAborted(this.#opened(), signal);
       if (!harness) return view.giveBack([text]);
-      const { images, problems } = await findImages(text, harness);
+      const { files, problems } = await findFiles(text, harness);
       if (signal.aborted) return view.giveBack([text]);
       for (const problem of problems) view.show({ type: "warning", text: problem });
       const userCommands = this.#userCommands;
       this.#userCommands = [];
       this.#hasStarted = false;
       return harness
-        .prompt({ text, userCommands, signal, ...(images.length > 0 && { images }) })
-        .catch((error: unknown) => {
+        .prompt({ text, userCommands, signal, ...(files.length > 0 && { attachments: files }) })
+        .catch(async (error: unknown) => {
           // A hook was interrupted, or rejected it: the model has not seen it.
           if (!this.#hasStarted) {
             this.#userCommands.unshift(...userCommands);
-            view.giveBack([text, ...this.#takeWaiting()]);
+            view.giveBack([text, ...(await this.#takeWaiting())]);
           }
           throw error;
         });
@@ -282,40 +322,42 @@ export class ConversationController<
   /** Sends what was queued after the run had polled for the last time. */
   async #sendRest(): Promise<void> {
     const agent = this.#harness?.agent;
-    if (!agent || this.#task || listWaiting(agent).length === 0) return;
+    if (!agent || this.#task || this.waiting.length === 0) return;
     const last = agent.state.messages.at(-1);
     const isDone = last && isLlmMessage(last) && last.role === "assistant" && !last.errorMessage;
     if (isDone && last.stopReason !== "aborted") {
-      await this.#prompt(this.#takeWaiting().join("\n\n"), true);
-    } else this.takeBack();
+      const texts = await this.#takeWaiting();
+      // Of an agent that others use as well, one of them may have sent it.
+      if (texts.length > 0) await this.#send(texts.join("\n\n"), false, true);
+      // Those of an agent elsewhere wait there, also while this terminal does not know it.
+    } else if (!this.#harness?.shared) this.takeBack();
   }
 
   async #queue(text: string, followUp: boolean): Promise<void> {
     const { view } = this.#options;
     const task = this.#task;
     const harness = await this.#opened();
-    const { images } = await findImages(text, harness);
+    const { files } = await findFiles(text, harness);
     if (task?.stop.signal.aborted) return view.giveBack([text]);
     // The task is over by now.
     if (this.#task !== task) return this.#send(text, followUp, true);
     const message: string | AgentMessage =
-      images.length === 0
+      files.length === 0
         ? text
-        : { role: "user", content: [{ type: "text", text }, ...images], timestamp: Date.now() };
-    const { agent } = harness;
-    const id = followUp ? agent.followUp(message) : agent.steer(message);
+        : { role: "user", content: [{ type: "text", text }, ...files], timestamp: Date.now() };
+    const queued = harness.queue.add(followUp ? "followUp" : "steering", message);
     view.update();
     try {
-      await harness.saved();
+      await queued;
     } catch (error) {
-      if (agent.takeQueued(followUp ? "followUp" : "steering", id)) view.giveBack([text]);
+      view.giveBack([text]);
       throw error;
     }
     view.show({ type: "queued", text, followUp });
   }
 
-  #takeWaiting(): string[] {
-    return this.#harness ? takeWaiting(this.#harness.agent) : [];
+  async #takeWaiting(): Promise<readonly string[]> {
+    return (await this.#harness?.queue.take()) ?? [];
   }
 
   #findCommand(text: string): { command: Command<C>; rest: string } | undefined {
@@ -327,13 +369,15 @@ export class ConversationController<
     if (command) return { command, rest };
     // "/tmp is full" is about a folder.
     if (name !== "" && existsSync(`/${name}`)) return undefined;
+    const instead = this.#options.findInstead?.(name);
+    if (instead !== undefined) throw new Error(instead);
     const names = commands.flatMap((each) => [each.name, ...(each.aliases ?? [])]);
     const near = nearNames(name, names).map((each) => `/${each}`);
     const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
     throw new InputRejected(`There is no command "/${name}".${hint} /help lists the commands.`);
   }
 
-  async #runCommand(command: Command<C>, rest: string): Promise<void> {
+  async #runCommand(command: Command<C>, rest: string, typed?: string): Promise<void> {
     const { view } = this.#options;
     let result: CommandResult | "stopped" = "stopped";
     const run = async (signal: AbortSignal): Promise<void> => {
@@ -347,14 +391,19 @@ export class ConversationController<
         await harness?.agent.waitForIdle();
       } else await this.#showResult(result);
     };
-    if (!this.#task) await this.#perform(run, `/${command.name}`);
+    const { endsItself = false } = command;
+    if (!this.#task) await this.#perform(run, { name: `/${command.name}`, endsItself });
     else if (command.allowWhileRunning) await this.#runAside(run);
     else throw new InputRejected(this.#waitReason(`/${command.name}`));
     if (result === "stopped") return;
     const { followUp = false, prompt, quit = false, retry = false } = result as CommandResult;
     if (quit) this.#options.quit();
     if (retry) await this.#askAgain(await this.#opened());
-    if (prompt !== undefined) await this.#send(prompt, followUp, false);
+    if (prompt !== undefined) {
+      const isMade = typed !== undefined && !typed.includes(prompt.trim());
+      if (isMade) view.show({ type: "expanded", typed, text: prompt });
+      await this.#send(prompt, followUp, false);
+    }
   }
 
   async #showResult({ open, show = [], edit }: CommandResult): Promise<void> {
@@ -385,6 +434,7 @@ export class ConversationController<
     await this.#perform(async (signal) => {
       const harness = await orAborted(this.#opened(), signal);
       if (!harness) return view.giveBack([text]);
+      if (harness.refusesCommands !== undefined) throw new InputRejected(harness.refusesCommands);
       const { runUserCommand } = await import("./run-user-command.ts");
       view.show({ type: "user_command_start", command, aside });
       const message = await runUserCommand(
@@ -408,28 +458,26 @@ export class ConversationController<
   /** Does one thing, as the task. */
   async #perform(
     work: (signal: AbortSignal) => Promise<Outcome | void>,
-    name?: string,
+    command: Pick<Task, "name" | "endsItself"> = {},
   ): Promise<void> {
     const { clock, view } = this.#options;
     const startedAt = clock.now();
-    const task: Task = {
-      startedAt,
-      stop: new AbortController(),
-      ...(name !== undefined && { name }),
-    };
+    const task: Task = { ...command, startedAt, stop: new AbortController() };
     this.#task = task;
     view.update();
-    let outcome: Outcome | void;
     try {
-      outcome = await work(task.stop.signal);
+      const outcome = await work(task.stop.signal);
+      this.#task = undefined;
+      if (outcome?.sessionError !== undefined) {
+        view.show({ type: "warning", text: outcome.sessionError });
+      }
+      const durationMs = clock.now() - startedAt;
+      view.show({ type: "end", durationMs, ...(outcome && { outcome }) });
     } finally {
       this.#task = undefined;
       view.update();
+      this.#followShared();
     }
-    if (outcome?.sessionError !== undefined) {
-      view.show({ type: "warning", text: outcome.sessionError });
-    }
-    view.show({ type: "end", durationMs: clock.now() - startedAt, ...(outcome && { outcome }) });
   }
 
   #onAgentEvent(event: AgentEvent): void {
@@ -438,6 +486,7 @@ export class ConversationController<
       this.#hasStarted = true;
       // It was interrupted before it started.
       if (this.#task?.stop.signal.aborted) this.interrupt();
+      this.#followShared();
     }
     if (event.type === "message_end") this.#count(event.message);
   }
@@ -450,14 +499,17 @@ export class ConversationController<
   }
 }
 
-async function findImages(
+async function findFiles(
   text: string,
-  { toolset }: ConversationAgent,
-): Promise<{ images: readonly ImageContent[]; problems: readonly string[] }> {
-  if (!/\.(?:png|jpe?g|gif|webp)/i.test(text)) return { images: [], problems: [] };
-  const { imagesIn } = await import("./prompt-images.ts");
-  return imagesIn(text, toolset.env.workspace.root);
+  { toolset, pictureFolder = toolset.env.workspace.root }: ConversationAgent,
+): Promise<{ files: readonly UserContent[]; problems: readonly string[] }> {
+  if (!FILE_NAMED.test(text)) return { files: [], problems: [] };
+  const { filesIn } = await import("./prompt-files.ts");
+  return filesIn(text, pictureFolder);
 }
+
+/** A picture, or a mention of another file: most prompts have none, and load nothing for it. */
+const FILE_NAMED = /\.(?:png|jpe?g|gif|webp)|@\S/i;
 
 function isInterruption(answer: ApprovalAnswer): boolean {
   return answer.allow === false && answer.reason === "interrupted";

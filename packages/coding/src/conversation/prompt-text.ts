@@ -1,14 +1,15 @@
-import type { UserMessage } from "@gyre/ai";
+import { describeFile, isImage, type UserMessage } from "@gyre/ai";
 import { readOldPrompt, readOldPromptLine } from "./old-prompts.ts";
 
-/** What the user wrote; images have numbers. */
+/** What the user wrote; images have numbers, other files their names. */
 export function userText(content: UserMessage["content"]): string {
   if (typeof content === "string") return readOldPrompt(content).prompt;
   let images = 0;
   return content
-    .map((block) =>
-      block.type === "text" ? readOldPrompt(block.text).prompt : `[image ${++images}]`,
-    )
+    .map((block) => {
+      if (block.type === "text") return readOldPrompt(block.text).prompt;
+      return isImage(block) ? `[image ${++images}]` : `[file ${describeFile(block)}]`;
+    })
     .join("\n");
 }
 

@@ -1,4 +1,5 @@
-import { containCommand, type ProgramEnd, runProgram, type Toolset } from "@gyre/tools";
+import { containCommand, type ProgramEnd, runProgram } from "@gyre/tools";
+import type { ConversedTools } from "./types.ts";
 import type { UserCommandMessage } from "./user-command.ts";
 
 /** Of a long output, its end is kept. */
@@ -9,7 +10,7 @@ const MAX_SHOWN_CHARS = 4_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface UserCommandOptions {
-  toolset: Pick<Toolset, "env">;
+  toolset: Pick<ConversedTools, "env">;
   env: Environment;
   signal: AbortSignal;
   /** Called with the end of the output so far. */

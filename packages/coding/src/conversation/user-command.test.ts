@@ -36,7 +36,13 @@ async function open(path: string, script: Parameters<typeof scriptedModel>[0]): 
   const session = await openSession(path).catch(() => undefined);
   const store = new SessionStore(folder);
   harness = await openHarness({
-    settings: { tools: [], sandbox: "none", instructionFiles: false, skills: false },
+    settings: {
+      tools: [],
+      sandbox: "none",
+      instructionFiles: false,
+      skills: false,
+      facts: false,
+    },
     cwd: folder,
     env: { XDG_STATE_HOME: folder, HOME: folder },
     approvals: "deny",

@@ -1,9 +1,13 @@
 import type { AgentEvent } from "@gyre/agent";
 import type { ApprovalAnswer, ApprovalRequest } from "@gyre/tools";
+import type { McpAnswer, McpQuestion } from "@gyre/mcp";
 import type { PlanAnswer } from "./plan.ts";
 import type { CommandPart } from "./command.ts";
 import type { Outcome } from "./types.ts";
 import type { UserCommandMessage } from "./user-command.ts";
+
+/** Reads a file by its path relative to the workspace; undefined where that is not possible. */
+export type ReadText = (path: string) => string | undefined;
 
 /** Something that has happened in a conversation. */
 export type ConversationItem =
@@ -22,6 +26,8 @@ export type ConversationItem =
   | { type: "rejected"; text: string; reason: string }
   /** A prompt is sent. Not `isTyped`: a command wrote it. */
   | { type: "prompt"; text: string; isTyped: boolean }
+  /** A command that was typed has made this prompt, which is sent next. */
+  | { type: "expanded"; typed: string; text: string }
   /** A message waits for the agent's next step, or (`followUp`) for the end of its run. */
   | { type: "queued"; text: string; followUp: boolean }
   /** A conversation that was cut off goes on. */
@@ -37,10 +43,19 @@ export interface ConversationView {
   /** What stops the agent, for messages: "Esc", "/stop". */
   readonly stopKey: string;
   show(item: ConversationItem): void;
-  /** Asks for permission. Undefined: it was dismissed, or the call was stopped meanwhile. */
-  ask(request: ApprovalRequest, folder: string): Promise<ApprovalAnswer | undefined>;
+  /**
+   * Asks for permission. Undefined: it was dismissed, or the call was stopped meanwhile. `readText` reads what the call
+   * would change, in place of the files of `folder`.
+   */
+  ask(
+    request: ApprovalRequest,
+    folder: string,
+    readText?: ReadText,
+  ): Promise<ApprovalAnswer | undefined>;
   /** Asks about a plan; a view without it has none. Undefined: the question was left. */
   reviewPlan?(plan: string, signal: AbortSignal): Promise<PlanAnswer | undefined>;
+  /** Has the user answer an MCP server. A view without it declines. */
+  answerServer?(question: McpQuestion, signal: AbortSignal): Promise<McpAnswer>;
   /** Puts a text into the editor. */
   edit(text: string): void;
   /** Gives texts back that were not sent, before what is typed. */

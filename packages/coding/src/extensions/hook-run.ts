@@ -81,7 +81,8 @@ export function shownHook({ event, command }: Pick<CommandHook, "event" | "comma
   return `The ${event} hook "${short}"`;
 }
 
-function buildArgv(command: CommandHook["command"]): readonly string[] {
+/** A program and its arguments: a text is for a shell. */
+export function buildArgv(command: CommandHook["command"]): readonly string[] {
   if (typeof command !== "string") return command;
   return process.platform === "win32"
     ? ["cmd.exe", "/d", "/s", "/c", command]

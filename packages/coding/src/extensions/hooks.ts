@@ -238,10 +238,13 @@ function withContext(
   return { ...result, content: [...result.content, { type: "text", text }] };
 }
 
-/** A result as a hook gets it: without the bytes of pictures. */
+/** A result as a hook gets it: without the contents of pictures and files. */
 function shown({ content, isError = false }: AgentToolResult): unknown {
-  const parts = content.map((part) =>
-    part.type === "image" ? { type: part.type, mimeType: part.mimeType } : part,
-  );
+  const parts = content.map((part) => {
+    if (part.type === "image") return { type: part.type, mimeType: part.mimeType };
+    if (part.type !== "file" || part.source.type !== "base64") return part;
+    const { source: _, ...rest } = part;
+    return rest;
+  });
   return { content: parts, isError };
 }

@@ -1,4 +1,4 @@
-import type { PathSnapshot } from "./snapshot.ts";
+import type { PathSnapshot } from "./lines/snapshot.ts";
 
 /** What a file is or was. */
 export interface Content {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errnoOf } from "@gyre/ai";
-import { isMissing } from "./store.ts";
+import { isMissing } from "./lines/store.ts";
 
 /** All that is copied so that it is there when a command changes it. */
 export const MAX_COPIES_BYTES: number = 200 * 1024 * 1024;

@@ -4,8 +4,8 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type BigIntStats, type Stats, statSync } from "node:fs";
 import { cleanPath, type GitIndexEntry, parseGitIndex } from "@gyre/tools";
-import { MAX_FILE_BYTES } from "./snapshot.ts";
-import { isMissing } from "./store.ts";
+import { MAX_FILE_BYTES } from "./lines/snapshot.ts";
+import { isMissing } from "./lines/store.ts";
 
 /** A longer index is not read. */
 const MAX_INDEX_BYTES = 64 * 1024 * 1024;

@@ -12,7 +12,7 @@ import {
 } from "./content.ts";
 import type { Copies, Copy } from "./copies.ts";
 import { type GitFiles, GitIndex, readGitContents } from "./git-contents.ts";
-import type { FileChange, FileState, LeftOut } from "./line.ts";
+import type { FileChange, FileState, LeftOut } from "./lines/line.ts";
 import {
   snapshotPath,
   MAX_FILE_BYTES,
@@ -21,9 +21,9 @@ import {
   computeSignature,
   readQuickly,
   tooLarge,
-} from "./snapshot.ts";
+} from "./lines/snapshot.ts";
 import { FileScan, statFile } from "./scan.ts";
-import type { HistoryStore } from "./store.ts";
+import type { HistoryStore } from "./lines/store.ts";
 
 /** A change within this time after a look may not show in what the system notes of a file. */
 const RACY_MS = 20;
@@ -87,6 +87,8 @@ export class KnownFiles {
   readonly #known = new Map<string, Known>();
   /** When all was looked at last. */
   #lookedAt: number | undefined;
+  /** When the look began that is under way: what is copied later may have been changed since, in the same tick. */
+  #begunAt = 0;
   /** When a command began before the first look had ended. */
   #calledAt: number | undefined;
   /** Why a file that was not seen before may have been there. */
@@ -103,6 +105,11 @@ export class KnownFiles {
     this.#options = options;
     this.#gitIndex = new GitIndex(options.workspace.root);
     this.#scan = new FileScan(options.workspace, options);
+  }
+
+  /** Whether it is known what a file was. */
+  has(path: string): boolean {
+    return this.#known.has(path);
   }
 
   /** To be called when a command begins before the first look has ended. */
@@ -129,6 +136,7 @@ export class KnownFiles {
     notBefore?: number,
   ): Promise<FoundChanges> {
     const startedAt = this.#options.now();
+    this.#begunAt = startedAt;
     const last = this.#lookedAt;
     const git = await this.#usable(await this.#gitIndex.read());
     const { isPartial } = await this.#scan.run({
@@ -232,6 +240,7 @@ export class KnownFiles {
 
   /** Looks at files that a call is about to change, ignored or not. */
   async scanBefore(paths: readonly string[], author: ChangeSource): Promise<FoundChanges> {
+    this.#begunAt = this.#options.now();
     const isKnown = (path: string): boolean => this.#known.has(path);
     // What was never looked at is taken as it is: its author is unknown.
     await this.#learn(named(paths.filter((path) => !isKnown(path))), undefined);
@@ -240,6 +249,7 @@ export class KnownFiles {
 
   /** Looks at the same files after the call: what is new was made by it. */
   scanAfter(paths: readonly string[], author: ChangeSource): Promise<FoundChanges> {
+    this.#begunAt = this.#options.now();
     return this.#lookAt(named(paths), author);
   }
 
@@ -470,7 +480,7 @@ export class KnownFiles {
   #set(path: string, seen: Pick<Known, "kind" | "mode" | "signature">, source: Source): void {
     const { kind, mode, signature } = seen;
     if (!this.#known.has(path)) this.#watched = undefined;
-    const isRacy = changedAt(signature) > this.#options.now() - RACY_MS;
+    const isRacy = changedAt(signature) > this.#begunAt - RACY_MS;
     this.#known.set(path, { kind, mode, signature, isRacy, source });
   }
 

@@ -14,12 +14,18 @@ export interface Prompt {
   at: number;
 }
 
+/** The newest message of the branch that is talked to; null: there is none. */
+export function findNewestMessage(session: Session): number | null {
+  const messages = new Set(session.findIds("message"));
+  return session.findBranch().findLast((id) => messages.has(id)) ?? null;
+}
+
 /**
  * What the user said on the branch that is talked to, the newest first, back to the entry
  * `until`, which is not looked at any more. One after the other is read when it is asked for.
  */
 export async function* readPrompts(
-  session: Session,
+  session: Pick<Session, "findIds" | "findBranch" | "read">,
   until: number | null = null,
 ): AsyncGenerator<Prompt> {
   const messages = new Set(session.findIds("message"));
@@ -32,15 +38,23 @@ export async function* readPrompts(
   }
 }
 
-/** The newest prompts of the branch as choices: the entry before each, and its text to edit. */
+/** The entry before a prompt, its text to edit, and the prompt itself. */
+export interface PromptChoice {
+  entry: number | null;
+  edit: string;
+  before: number;
+}
+
+/** The newest prompts of the branch as choices. */
 export async function choosablePrompts(
-  session: Session,
+  session: Pick<Session, "findIds" | "findBranch" | "read">,
   most: number,
-): Promise<Choice<{ entry: number | null; edit: string }>[]> {
-  const choices: Choice<{ entry: number | null; edit: string }>[] = [];
+): Promise<Choice<PromptChoice>[]> {
+  const choices: Choice<PromptChoice>[] = [];
   for await (const prompt of readPrompts(session)) {
     const edit = promptText(prompt);
-    choices.push({ value: { entry: prompt.parent, edit }, label: titleText(edit), search: edit });
+    const value = { entry: prompt.parent, edit, before: prompt.entry };
+    choices.push({ value, label: titleText(edit), search: edit });
     if (choices.length >= most) break;
   }
   return choices;

@@ -26,7 +26,7 @@ import {
   historyWorld,
   type HistoryWorldOptions,
 } from "../testing/history-world.ts";
-import type { HistoryLine } from "./line.ts";
+import type { HistoryLine } from "./lines/line.ts";
 import { MAX_SURE_MS } from "./recorder.ts";
 
 const open: HistoryWorld[] = [];
@@ -91,7 +91,7 @@ describe("what is recorded", () => {
         await rename(w.path("c"), w.path("a"));
       }),
     );
-    await w.recorder.apply(await w.recorder.plan({ entry }), { withConflicts: false });
+    await w.recorder.apply(await w.recorder.plan({ before: entry }), { withConflicts: false });
     expect(await w.files()).toEqual(before);
   });
 
@@ -299,7 +299,7 @@ describe("a command that begins before the first look has ended", () => {
       });
       release();
     });
-    const plan = await w.recorder.plan({ entry });
+    const plan = await w.recorder.plan({ before: entry });
     await w.recorder.apply(plan, { withConflicts: false });
     const leftOut = plan.leftOut.map(({ path }) => path);
     // What the first look came to before the command did it is brought back.
@@ -321,7 +321,7 @@ describe("a command that begins before the first look has ended", () => {
       await w.recorder.lines();
     });
     const entry = await w.run(() => w.shell(() => w.put("a.txt", "new")));
-    const plan = await w.recorder.plan({ entry });
+    const plan = await w.recorder.plan({ before: entry });
     await w.recorder.apply(plan, { withConflicts: false });
     expect(await w.files()).toEqual({ "a.txt": "644 old" });
   });
@@ -352,6 +352,44 @@ describe("what is left out", () => {
     await w.run(() => w.edit(["large.bin"], () => w.put("large.bin", "small")));
     const [line] = await w.recorder.lines();
     expect(line).toMatchObject({ changes: [], leftOut: [{ path: "large.bin" }] });
+  });
+
+  it("is complete where what it did is compared with others, however long the first look takes", async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const w = await world({
+      maxFirstWaitMs: 0,
+      waitsForLooks: true,
+      workspace: (own) =>
+        new Proxy(own, {
+          get(target, key) {
+            const value: unknown = Reflect.get(target, key);
+            if (typeof value !== "function") return value;
+            if (key !== "read") return value.bind(target);
+            return async (...args: Parameters<Workspace["read"]>) => {
+              await released;
+              return target.read(...args);
+            };
+          },
+        }),
+    });
+    await w.put("tea.txt", "green");
+    let hasRun = false;
+    const done = w.run(() =>
+      w.shell(async () => {
+        hasRun = true;
+        // Of the same size.
+        await writeFile(w.path("tea.txt"), "white");
+      }),
+    );
+    // The command waits for the look, which waits for us.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hasRun).toBe(false);
+    release();
+    await done;
+    const lines = await w.recorder.lines();
+    expect(lines.flatMap(({ leftOut }) => leftOut)).toEqual([]);
+    expect(lines.flatMap(({ changes }) => changes.map(({ path }) => path))).toEqual(["tea.txt"]);
   });
 
   it("is listed where it cannot be read", async () => {
@@ -454,7 +492,7 @@ describe("in a repository of git", () => {
         await w.put("forced.log", "changed\n");
       }),
     );
-    const plan = await w.recorder.plan({ entry: 0 });
+    const plan = await w.recorder.plan({ after: null });
     expect(plan.steps.map(({ path, lines }) => [path, lines])).toEqual([
       ["a.txt", { added: 1, removed: 1 }],
       ["forced.log", { added: 1, removed: 1 }],
@@ -491,7 +529,7 @@ describe("in a repository of git", () => {
     const before = withoutGit(await w.files());
     const entry = await w.run(() => w.shell(async () => git(w, "checkout", "-q", "other")));
     expect(withoutGit(await w.files())).not.toEqual(before);
-    const plan = await w.recorder.plan({ entry });
+    const plan = await w.recorder.plan({ before: entry });
     await w.recorder.apply(plan, { withConflicts: false });
     expect(withoutGit(await w.files())).toEqual(before);
   });
@@ -521,7 +559,7 @@ describe("in a repository of git", () => {
     const before = withoutGit(await w.files());
     const entry = await w.run(() => w.use(gitToolIn(w), args));
     expect(withoutGit(await w.files())).not.toEqual(before);
-    const plan = await w.recorder.plan({ entry });
+    const plan = await w.recorder.plan({ before: entry });
     await w.recorder.apply(plan, { withConflicts: false });
     expect(withoutGit(await w.files())).toEqual(before);
   });
@@ -543,6 +581,10 @@ function gitToolIn({ workspace, folder }: HistoryWorld): GuardedTool {
 function denying(workspace: Workspace, denied: string): Workspace {
   return {
     root: workspace.root,
+    folders: workspace.folders,
+    readable: workspace.readable,
+    addFolder: (path) => workspace.addFolder(path),
+    allowReading: (path) => workspace.allowReading(path),
     isHidden: (path) => workspace.isHidden(path),
     resolve: (path, options) => workspace.resolve(path, options),
     stat: (path) => workspace.stat(path),

@@ -1,19 +1,35 @@
-import { createHash } from "node:crypto";
-import { rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { Middleware, ToolInvocation } from "@gyre/agent";
-import { defaultSessionFolder, type Session } from "@gyre/sessions";
+import type { Session } from "@gyre/sessions";
 import { findCheckAfterCommand, type Workspace } from "@gyre/tools";
 import { findNamedFiles, isReadingCall } from "./call-files.ts";
 import { Copies } from "./copies.ts";
 import { type ChangeSource, type FoundChanges, KnownFiles } from "./known-files.ts";
-import type { HistoryLine, LeftOut } from "./line.ts";
-import { describeFailure } from "./snapshot.ts";
-import { readPrompts } from "./prompts.ts";
-import { planRewind, type RewindFrom, type RewindPlan } from "./rewind.ts";
-import { applyRewind, type RewindReport } from "./rewind-apply.ts";
-import { HistoryStore, type StoreWriter } from "./store.ts";
+import {
+  type EndangeredFiles,
+  findDeletingCommand,
+  findEndangered,
+  listGone,
+} from "./ignored-files.ts";
+import { historyIn } from "./lines/folders.ts";
+import {
+  type FileChange,
+  type FilePlace,
+  type HistoryLine,
+  isSameState,
+  type LeftOut,
+} from "./lines/line.ts";
+import { describeFailure, snapshotPath } from "./lines/snapshot.ts";
+import { findNewestMessage, readPrompts } from "./prompts.ts";
+import { applyRewind, type RewindReport } from "./rewind/apply.ts";
+import { findMissingLines } from "./rewind/complete-line.ts";
+import type { TreePlace } from "./rewind/file-tree.ts";
+import { copyLine } from "./rewind/fork-history.ts";
+import { computeState, planRewind, type RewindPlan } from "./rewind/plan.ts";
+import { settleRewind } from "./rewind/settle.ts";
+import { HistoryStore, type StoreWriter } from "./lines/store.ts";
+import { TrackedFiles } from "./tracked-files.ts";
 
 /** After a call that took longer, a change may as well be that of the person who waited. */
 export const MAX_SURE_MS = 60_000;
@@ -37,10 +53,21 @@ const LONG_CALL = "a command ran for long: it was changed by that, or by another
 export interface FileHistory {
   /** What was changed, the oldest first. */
   lines(): Promise<readonly HistoryLine[]>;
-  /** What a rewind would do. */
-  plan(from: RewindFrom): Promise<RewindPlan>;
+  /** What would bring the files to a place: back, forward or onto another branch. */
+  plan(to: FilePlace): Promise<RewindPlan>;
   /** Does it; see `applyRewind`. */
   apply(plan: RewindPlan, options: { withConflicts: boolean }): Promise<RewindReport>;
+  /**
+   * Adds what another agent did in a copy of the folder, as lines of this session. `base`: the copy had the files of this
+   * place; without it, those of the folder.
+   */
+  addRival(
+    other: HistoryStore,
+    lines: readonly HistoryLine[],
+    base: TreePlace | undefined,
+  ): Promise<void>;
+  /** Looks at all files: what has changed since the last look is not the agent's. */
+  lookAround(): Promise<void>;
 }
 
 export interface RecorderOptions {
@@ -54,6 +81,8 @@ export interface RecorderOptions {
   /** Called once, where files cannot be looked at. */
   warn: (text: string) => void;
   now?: () => number;
+  /** Whether a call waits for the look after it: what it did is then written down before its result. Default: false. */
+  waitsForLooks?: boolean;
   /** For tests. */
   writer?: StoreWriter;
   maxFiles?: number;
@@ -62,25 +91,10 @@ export interface RecorderOptions {
   maxWaitedFiles?: number;
 }
 
-/** Where the histories of this user are: beside the sessions. */
-export function historyFolder(env: Readonly<Record<string, string | undefined>>): string {
-  return join(dirname(defaultSessionFolder(env)), "files");
-}
-
-/** Where what is kept of the files of a session is. */
-export function sessionHistoryFolder(
-  env: Readonly<Record<string, string | undefined>>,
-  session: string,
-): string {
-  return join(historyFolder(env), folderName(session));
-}
-
-/** Takes away what is kept of the files of a session. */
-export async function removeHistory(
-  env: Readonly<Record<string, string | undefined>>,
-  session: string,
-): Promise<void> {
-  await rm(sessionHistoryFolder(env, session), { recursive: true, force: true });
+/** Where a conversation is: its newest prompt, and its newest message. */
+interface Moment {
+  entry: number;
+  leaf: number | null;
 }
 
 interface Opened {
@@ -116,6 +130,9 @@ export class FileRecorder implements FileHistory {
   #lastScan = { endedAt: -Infinity, tookMs: 0 };
   #prompt: { leaf: number | null; entry: number } | undefined;
   #isWarned = false;
+  #tracked = new TrackedFiles();
+  /** What others have changed before the prompt that comes, or is worked on. */
+  #others: FileChange[] = [];
   /** Gives false when it has ended. */
   #firstLook: Promise<false> | undefined;
   #noteManyFiles = (): void => {};
@@ -138,11 +155,11 @@ export class FileRecorder implements FileHistory {
     return (await this.#open())?.store.lines ?? [];
   }
 
-  async plan(from: RewindFrom): Promise<RewindPlan> {
+  async plan(to: FilePlace): Promise<RewindPlan> {
     await this.#turn;
     const opened = await this.#open();
-    if (!opened) return { steps: [], leftOut: [] };
-    return planRewind({ ...opened, workspace: this.#options.workspace }, from);
+    if (!opened) return { to, steps: [], leftOut: [] };
+    return planRewind({ ...opened, workspace: this.#options.workspace }, to);
   }
 
   async apply(plan: RewindPlan, options: { withConflicts: boolean }): Promise<RewindReport> {
@@ -164,6 +181,44 @@ export class FileRecorder implements FileHistory {
     });
   }
 
+  async addRival(
+    other: HistoryStore,
+    lines: readonly HistoryLine[],
+    base: TreePlace | undefined,
+  ): Promise<void> {
+    const opened = await this.#open();
+    if (!opened) throw new Error("There is no session, and so no history of files.");
+    const { session, store } = opened;
+    await this.#inTurn(async () => {
+      for (const line of lines) {
+        for (const each of findMissingLines(store.lines, session, line, { base })) {
+          for (const part of await this.#splitByFolder(each)) await copyLine(other, store, part);
+        }
+        await copyLine(other, store, line);
+      }
+    });
+  }
+
+  /** What others changed in a copy alone is no change of the folder. */
+  async #splitByFolder(line: HistoryLine): Promise<HistoryLine[]> {
+    if (line.by !== "user") return [line];
+    const { workspace } = this.#options;
+    const parts = line.changes.map(async (change): Promise<HistoryLine> => {
+      const current = computeState(await snapshotPath(workspace, change.path));
+      const by = isSameState(current, change.after) ? "user" : "rival";
+      return { ...line, by, changes: [change] };
+    });
+    return Promise.all(parts);
+  }
+
+  /** Looks at all files after a folder was added: what is new by that is no change. */
+  async lookAround(): Promise<void> {
+    if (!this.#opened) return;
+    const { signal } = this.#closing;
+    await this.#scan(signal, (known) => this.#scanAll(known, { by: "others" }, signal));
+    await this.#waitForLooks();
+  }
+
   /** Waits for what is under way, and removes the copies. */
   async close(): Promise<void> {
     this.#closing.abort();
@@ -176,12 +231,37 @@ export class FileRecorder implements FileHistory {
   /** The first look is made while the model thinks. What changed between runs is not the agent's. */
   #run(): () => void {
     if (this.#runs++ === 0) {
+      void this.#lookForOthers();
       const looked = this.#scanBefore(undefined);
       this.#firstLook ??= looked.then(() => false);
     }
     return () => {
-      if (--this.#runs === 0 && this.#options.isJobRunning()) void this.#scanBefore(undefined);
+      if (--this.#runs > 0) return;
+      if (this.#options.isJobRunning()) void this.#scanBefore(undefined);
+      // A conversation that went on elsewhere without the files of that place has those of now.
+      void this.#notePlace();
     };
+  }
+
+  /**
+   * What others have made of files of the history belongs to the prompt that comes: a rewind to it, or to a later one,
+   * then knows what they were. It is written down when the prompt is there.
+   */
+  #lookForOthers(): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        const opened = await this.#open();
+        // What a job or a call does meanwhile is not theirs.
+        const begun = this.#begun;
+        if (!opened || this.#betweenCalls().by !== "others") return;
+        const { session, store } = opened;
+        const others = await this.#tracked.look(store, session, this.#options.workspace);
+        if (begun === this.#begun) this.#others = others;
+        else this.#tracked = new TrackedFiles();
+      } catch (error) {
+        this.#warnOnce(error);
+      }
+    });
   }
 
   async #record<T>(call: ToolInvocation, next: () => Promise<T>): Promise<T> {
@@ -194,8 +274,11 @@ export class FileRecorder implements FileHistory {
       // A look that is under way would take what this call does for a change from outside.
       await this.#waitForLooks();
     }
+    const endangered = paths ? undefined : await this.#keepIgnored(call);
     const startedAt = this.#now();
     const startedTick = (this.#begunAt = performance.now());
+    // While a look at all files is made, the next prompt may come.
+    const moment = this.#startMoment();
     const isFirst = this.#active++ === 0;
     const begun = ++this.#begun;
     this.#running++;
@@ -207,15 +290,27 @@ export class FileRecorder implements FileHistory {
       const isAlone = isFirst && begun === this.#begun;
       const notBefore = isAlone ? this.#findCheck(startedTick) : undefined;
       const isLong = !paths && this.#now() - startedAt > MAX_SURE_MS;
-      // While a look at all files is made, the next prompt may come.
-      const entry = this.#startEntry();
       const author: ChangeSource = { by: "agent", ...(isLong && { unsure: LONG_CALL }) };
-      const looked = this.#scanAfter(paths, author, entry, notBefore);
+      const looked = this.#scanAfter(paths, author, moment, notBefore, endangered);
       // Not before: another call may look first.
       const ended = looked.finally(() => this.#active--);
       // A look at all files is made while the model goes on: the next call waits for it.
-      if (paths) await ended;
+      if (paths || this.#options.waitsForLooks) await ended;
     }
+  }
+
+  /** Before a command that deletes: ignored files as `.env` are kept, so that they can be brought back. */
+  async #keepIgnored(call: ToolInvocation): Promise<EndangeredFiles | undefined> {
+    const command = await findDeletingCommand(call);
+    if (command === undefined) return undefined;
+    const { root } = this.#options.workspace;
+    const cwd = typeof call.args["cwd"] === "string" ? call.args["cwd"] : ".";
+    let found: EndangeredFiles | undefined;
+    await this.#scan(this.#closing.signal, (known) => {
+      found = findEndangered(command, { root, cwd, isKnown: (path) => known.has(path) });
+      return known.scanBefore(found.paths, this.#betweenCalls());
+    });
+    return found;
   }
 
   /**
@@ -235,6 +330,8 @@ export class FileRecorder implements FileHistory {
    */
   async #isFirstLookLong(): Promise<boolean> {
     if (!this.#firstLook) return false;
+    // What it did is compared with others then: nothing of it may be left out.
+    if (this.#options.waitsForLooks) return this.#firstLook;
     const stop = new AbortController();
     const { maxFirstWaitMs = MAX_FIRST_WAIT_MS } = this.#options;
     const late = setTimeout(maxFirstWaitMs, true, { signal: stop.signal, ref: false });
@@ -283,16 +380,19 @@ export class FileRecorder implements FileHistory {
   #scanAfter(
     paths: readonly string[] | undefined,
     author: ChangeSource,
-    entry: Promise<number>,
+    moment: Promise<Moment>,
     notBefore: number | undefined,
+    endangered: EndangeredFiles | undefined,
   ): Promise<void> {
     const { signal } = new AbortController();
-    const look = (known: KnownFiles): Promise<FoundChanges> => {
+    const look = async (known: KnownFiles): Promise<FoundChanges> => {
       if (paths) return known.scanAfter(paths, author);
       this.#looksAhead--;
-      return this.#scanAll(known, author, signal, notBefore);
+      const found = await this.#scanAll(known, author, signal, notBefore);
+      if (endangered) found.leftOut.push(...listGone(endangered));
+      return found;
     };
-    return this.#scan(signal, look, entry);
+    return this.#scan(signal, look, moment);
   }
 
   async #scanAll(
@@ -313,36 +413,63 @@ export class FileRecorder implements FileHistory {
   #scan(
     signal: AbortSignal,
     look: (known: KnownFiles) => Promise<FoundChanges>,
-    ownEntry?: Promise<number>,
+    ownMoment?: Promise<Moment>,
   ): Promise<void> {
     return this.#inTurn(async () => {
       try {
         const opened = signal.aborted ? undefined : await this.#open();
         if (!opened) return;
         const found = await look(opened.known);
-        const { changes } = found;
-        const leftOut = listed(found);
-        if (changes.length === 0 && leftOut.length === 0) return;
-        const entry = await (ownEntry ?? this.#findEntry(opened.session));
-        await opened.store.append({ by: "agent", entry, at: this.#now(), changes, leftOut });
+        if (found.changes.length > 0 || found.leftOut.length > 0) {
+          await this.#append(opened, found, ownMoment);
+        }
       } catch (error) {
         this.#warnOnce(error);
       }
     });
   }
 
-  /** The newest prompt as of now, also where it is waited for later. */
-  #startEntry(): Promise<number> {
-    const session = this.#options.session();
-    const entry = session ? this.#findEntry(session) : Promise.resolve(0);
-    // What fails is reported where it is needed.
-    entry.catch(() => {});
-    return entry;
+  /** Writes down what the files of this place are, where that does not follow from what is written. */
+  #notePlace(): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        const opened = await this.#open();
+        if (opened) await this.#append(opened, { changes: [], leftOut: [] });
+      } catch (error) {
+        this.#warnOnce(error);
+      }
+    });
   }
 
-  /** The newest prompt. What was read for it before is not read again. */
-  async #findEntry(session: Session): Promise<number> {
+  async #append(
+    { session, store }: Opened,
+    found: FoundChanges,
+    ownMoment?: Promise<Moment>,
+  ): Promise<void> {
+    if (store.lines.length === 0 && found.changes.length + found.leftOut.length === 0) return;
+    const { changes } = found;
+    const leftOut = listed(found);
+    const moment = await (ownMoment ?? this.#findMoment(session));
+    const line: HistoryLine = { by: "agent", ...moment, at: this.#now(), changes, leftOut };
+    const others = this.#others.splice(0);
+    const missing = findMissingLines(store.lines, session, line, { others });
+    for (const each of missing) await store.append(each);
+    if (changes.length > 0 || leftOut.length > 0) await store.append(line);
+  }
+
+  /** Where the conversation is now, also where that is waited for later. */
+  #startMoment(): Promise<Moment> {
+    const session = this.#options.session();
+    const moment = session ? this.#findMoment(session) : Promise.resolve({ entry: 0, leaf: null });
+    // What fails is reported where it is needed.
+    moment.catch(() => {});
+    return moment;
+  }
+
+  /** What was read for it before is not read again. */
+  async #findMoment(session: Session): Promise<Moment> {
     const { leaf } = session;
+    const newest = findNewestMessage(session);
     const last = this.#prompt;
     let entry = 0;
     for await (const prompt of readPrompts(session, last?.leaf ?? null)) {
@@ -351,7 +478,7 @@ export class FileRecorder implements FileHistory {
     }
     if (entry === 0) entry = last?.entry ?? 0;
     this.#prompt = { leaf, entry };
-    return entry;
+    return { entry, leaf: newest };
   }
 
   #open(): Promise<Opened> | undefined {
@@ -363,7 +490,7 @@ export class FileRecorder implements FileHistory {
   async #openFor(session: Session): Promise<Opened> {
     const { folder, writer, workspace, maxFiles, maxOwnFiles } = this.#options;
     const { maxWaitedFiles = MAX_WAITED_FILES } = this.#options;
-    const store = await HistoryStore.open(join(folder, folderName(session.header.id)), writer);
+    const store = await HistoryStore.open(historyIn(folder, session.header.id), writer);
     const known = new KnownFiles({
       workspace,
       store,
@@ -377,6 +504,8 @@ export class FileRecorder implements FileHistory {
       ...(maxFiles !== undefined && { maxFiles }),
       ...(maxOwnFiles !== undefined && { maxOwnFiles }),
     });
+    const cutOff = await settleRewind({ session, store, workspace });
+    if (cutOff) this.#options.warn(describeCutOff(cutOff));
     return { session, store, known };
   }
 
@@ -399,14 +528,13 @@ export class FileRecorder implements FileHistory {
   }
 }
 
+function describeCutOff({ changes }: HistoryLine): string {
+  const files = changes.length === 1 ? "1 file" : `${changes.length} files`;
+  return `Files were being brought to another place when the program was ended: ${files} came there. /rewind finishes it, or takes it back.`;
+}
+
 function listed({ leftOut }: FoundChanges): LeftOut[] {
   if (leftOut.length <= MAX_LISTED) return leftOut;
   const more = leftOut.length - MAX_LISTED;
   return [...leftOut.slice(0, MAX_LISTED), { path: `${more} more files`, why: "too many to list" }];
-}
-
-/** An id that came with a file may be anything. */
-function folderName(id: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(id)) return id;
-  return createHash("sha256").update(id).digest("hex");
 }

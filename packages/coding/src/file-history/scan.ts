@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { walkFolders, type WalkedFolder, type Workspace } from "@gyre/tools";
 import { StatPool } from "./stat-pool.ts";
 import type { FileGroup } from "./stat-shard.ts";
-import { isMissing } from "./store.ts";
+import { isMissing } from "./lines/store.ts";
 
 /** More files of a folder are not looked at. */
 export const MAX_FILES = 300_000;

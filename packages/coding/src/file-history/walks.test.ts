@@ -89,7 +89,7 @@ describe.skipIf(process.platform !== "linux")("the walk after a command", () => 
       const command = "echo new > folder-3/file.txt; mkdir made-1; echo new > made-1/new.txt";
       const entry = await w.run(() => w.use(shell, { command }));
       expect(counts).toMatchObject({ asked: 0, read: 0 });
-      const plan = await w.recorder.plan({ entry });
+      const plan = await w.recorder.plan({ before: entry });
       expect(plan.steps.map(({ path }) => path).sort()).toEqual([
         "folder-3/file.txt",
         "made-1/new.txt",

@@ -110,10 +110,10 @@ function parseState(text: string): CallState | undefined {
 }
 
 function parsePlaces(value: unknown): GuidancePlaces | undefined {
-  const { whole, single } = toRecord(value);
-  if (!isTexts(whole) || !isTexts(single)) return undefined;
+  const { whole, single, files = [] } = toRecord(value);
+  if (!isTexts(whole) || !isTexts(single) || !isTexts(files)) return undefined;
   const [first, ...rest] = whole;
-  return first === undefined ? undefined : { whole: [first, ...rest], single };
+  return first === undefined ? undefined : { whole: [first, ...rest], single, files };
 }
 
 function isTexts(value: unknown): value is string[] {

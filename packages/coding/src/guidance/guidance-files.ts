@@ -1,6 +1,7 @@
 import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { realPath } from "../settings/project-file.ts";
+import { LOCAL_NAME } from "./imports.ts";
 import { INSTRUCTION_NAMES } from "./instructions.ts";
 
 /** Folders that one look goes through, those nearest to the top first. */
@@ -9,7 +10,9 @@ const MAX_FOLDERS = 20_000;
 const LEFT_OUT: ReadonlySet<string> = new Set([".git", "node_modules"]);
 /** A folder that changed so short a time before it was listed may have changed again unseen. */
 const UNSETTLED_MS = 1_000;
-const NAMES: ReadonlySet<string> = new Set(INSTRUCTION_NAMES.map((name) => name.toLowerCase()));
+const NAMES: ReadonlySet<string> = new Set(
+  [...INSTRUCTION_NAMES, LOCAL_NAME].map((name) => name.toLowerCase()),
+);
 const SYSTEM_FILE = /(?:^|\/)(?:gyre|\.gyre)\/SYSTEM\.md$/i;
 const IN_SKILLS =
   /(?:^|\/)(?:(?:gyre|\.gyre|\.agents|\.claude)\/skills|(?:gyre|\.gyre|\.claude)\/agents)\//i;
@@ -43,6 +46,8 @@ export interface GuidancePlaces {
   whole: readonly [string, ...string[]];
   /** Of these, only what is in them itself. */
   single: readonly string[];
+  /** Files of any name that are texts for agents: others import them. */
+  files?: readonly string[];
 }
 
 /**
@@ -66,7 +71,11 @@ export class GuidanceFinder {
   find(): GuidanceFiles {
     const found = new Map<string, string>();
     const listings = new Map<string, Listing>();
-    const { whole, single } = this.#places;
+    const { whole, single, files = [] } = this.#places;
+    for (const path of files) {
+      const identity = identifyFile(path);
+      if (identity !== undefined) found.set(path, identity);
+    }
     for (const folder of single) this.#look(folder, found, listings);
     // Breadth first: what is cut off at the limit is what lies deepest.
     const queue = whole.map((path) => ({ path, links: 0 }));

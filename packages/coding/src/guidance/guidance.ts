@@ -8,6 +8,7 @@ import {
   readInstructions,
   readSystemFile,
 } from "./instructions.ts";
+import { listImports } from "./imports.ts";
 import { configFolder, describeCode } from "../settings/file.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -18,7 +19,7 @@ import { recordKilledCalls } from "./call-note.ts";
 import { type AgentFile, agentFolders, findAgentFiles } from "./agent-files.ts";
 import type { GuidancePlaces } from "./guidance-files.ts";
 import { projectFolders } from "./project-folders.ts";
-import { realPath } from "../settings/project-file.ts";
+import { claudeFolder, realPath } from "../settings/project-file.ts";
 import type { Environment } from "../core/environment.ts";
 
 const TASK_TOOL = "task";
@@ -64,6 +65,7 @@ export async function readGuidance(
     cwd,
     home,
     config: configFolder(env, home),
+    claude: claudeFolder(env, home),
     secret,
     warn: report,
     ...(!texts.isEmpty && { texts }),
@@ -106,7 +108,11 @@ export function acceptHeldTexts(held: readonly HeldText[], env: Environment): vo
 }
 
 /** Where texts for agents are that count for work in a folder, now or in one below it. */
-export function guidancePlaces(cwd: string, env: Environment): GuidancePlaces {
+export function guidancePlaces(
+  cwd: string,
+  env: Environment,
+  files: readonly InstructionFile[],
+): GuidancePlaces {
   const home = homedir();
   const config = configFolder(env, home);
   const folders = projectFolders(cwd, home);
@@ -116,7 +122,14 @@ export function guidancePlaces(cwd: string, env: Environment): GuidancePlaces {
     ...skillFolders([...above, realPath(home)], config),
     ...agentFolders([...above, realPath(home)], config),
   ];
-  return { whole, single: [...above, config] };
+  return {
+    whole,
+    single: [...above, config, claudeFolder(env, home)],
+    // What is imported and not there yet would count as soon as a call writes it.
+    files: files
+      .flatMap(({ path, text }) => [path, ...listImports(text, path, home)])
+      .map(realPath),
+  };
 }
 
 /** What the system prompt says of it. */

@@ -202,3 +202,55 @@ describe("what a model gets of instruction files", () => {
     expect(instructionNews(read(), [first, second, third])).toBeUndefined();
   });
 });
+
+describe("what CLAUDE.md imports", () => {
+  it("follows it, and what that imports, at most five files deep", () => {
+    put("home/repo/CLAUDE.md", "Read @docs/style.md, @docs/style.md. Ask @anna or a@b.org.");
+    put("home/repo/docs/style.md", "Style. @deep/one.md");
+    put("home/repo/docs/deep/one.md", "One. @../two.md");
+    put("home/repo/docs/two.md", "Two. @three.md @../CLAUDE.md");
+    put("home/repo/docs/three.md", "Three. @four.md");
+    put("home/repo/docs/four.md", "Four. @five.md");
+    put("home/repo/docs/five.md", "Five.");
+    expect(names("home/repo")).toEqual([
+      "CLAUDE.md",
+      "docs/style.md",
+      "docs/deep/one.md",
+      "docs/two.md",
+      "docs/three.md",
+      "docs/four.md",
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("is not what stands in code, nor what AGENTS.md mentions", () => {
+    put("home/repo/a.md", "A.");
+    put("home/repo/b.md", "B.");
+    put("home/repo/CLAUDE.md", "`@a.md`\n\n```sh\n@a.md\n```\n\n@b.md\n\n~~~\n@a.md");
+    expect(names("home/repo")).toEqual(["CLAUDE.md", "b.md"]);
+    put("home/repo/AGENTS.md", "See @a.md.");
+    expect(names("home/repo")).toEqual(["AGENTS.md"]);
+  });
+
+  it("is in the project, unless the file is the user's own", () => {
+    put("home/mine.md", "Mine.");
+    put("home/repo/.env", "KEY=1");
+    put("home/repo/CLAUDE.md", "@~/mine.md @.env @link.md");
+    symlinkSync(join(world, "home/mine.md"), join(world, "home/repo/link.md"));
+    expect(names("home/repo")).toEqual(["CLAUDE.md"]);
+    expect(warnings).toEqual([
+      "/home/repo/CLAUDE.md imports /home/mine.md, which is not used: it is outside of the project. Import it in ~/.claude/CLAUDE.md, which is your own.",
+      "/home/repo/CLAUDE.md imports /home/repo/.env, which is not used: it is for secrets.",
+      "/home/repo/CLAUDE.md imports /home/repo/link.md, which is not used: it is outside of the project. Import it in ~/.claude/CLAUDE.md, which is your own.",
+    ]);
+    put("home/.claude/CLAUDE.md", "Of all projects. @../mine.md");
+    expect(names("home/repo")).toEqual(["~/.claude/CLAUDE.md", "~/mine.md", "CLAUDE.md"]);
+  });
+
+  it("stands beside what CLAUDE.local.md says", () => {
+    put("home/repo/AGENTS.md", "For all.");
+    put("home/repo/CLAUDE.local.md", "For me. @notes.md");
+    put("home/repo/notes.md", "Notes.");
+    expect(texts("home/repo")).toEqual(["For all.", "For me. @notes.md", "Notes."]);
+  });
+});

@@ -1,9 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { constants, statSync } from "node:fs";
+import { basename, join, relative, sep } from "node:path";
 import { sanitize } from "@gyre/tools";
-import { isThere, realPath } from "../settings/project-file.ts";
+import { isInFolders, isThere, realPath } from "../settings/project-file.ts";
+import { hasImports, listImports, LOCAL_NAME, MAX_IMPORT_DEPTH } from "./imports.ts";
 import { projectFolders, untrustedReason } from "./project-folders.ts";
 import { readSmallFile } from "../settings/file.ts";
 import type { AgentTexts, HeldText } from "./agent-texts.ts";
@@ -17,6 +18,9 @@ export const INSTRUCTION_NAMES: readonly string[] = [
   "AGENTS.md",
   "CLAUDE.md",
 ];
+
+/** Where a project may have the last of these as well. */
+const IN_FOLDER = join(".claude", "CLAUDE.md");
 
 /** In place of what the system prompt begins with: of the user's configuration, and of a project's `.gyre`. */
 export const SYSTEM_NAME = "SYSTEM.md";
@@ -40,6 +44,8 @@ export interface GuidanceOptions {
   home: string;
   /** The folder of this program in the user's configuration. */
   config: string;
+  /** The folder of Claude Code with what is the user's own. Default: `.claude` at home. */
+  claude?: string;
   /** Places whose files no project can name by a link, absolute. */
   secret?: readonly string[];
   /** Called with what is not used, a line at a time. */
@@ -59,44 +65,72 @@ export interface InstructionFile {
 }
 
 /**
- * Reads the user's instruction file, then those of the project from its root down to the
- * folder that is worked in. What a person would not see in them is left out. Together they
+ * Reads the user's instruction files, then those of the project from its root down to the
+ * folder that is worked in, each followed by what it imports. What a person would not see in them is left out. Together they
  * are at most `MAX_INSTRUCTION_BYTES`: of more, the longest are cut, and say so.
  */
 export function readInstructions(options: GuidanceOptions): readonly InstructionFile[] {
-  const { cwd, home, config, warn, secret = [] } = options;
+  const { cwd, home, config, warn, secret = [], claude = join(home, ".claude") } = options;
   const folders = projectFolders(cwd, home);
   const [root] = folders;
   const found: InstructionFile[] = [];
   const seen = new Set<string>();
-  const take = (folder: string, name: (path: string) => string, inside?: string): void => {
-    for (const file of INSTRUCTION_NAMES) {
-      const path = join(folder, file);
-      if (!isThere(path)) continue;
-      const real = realPath(path);
-      // A link to a file that is in the list already.
-      if (seen.has(real)) return;
-      seen.add(real);
-      const read = readText(real, inside === undefined ? undefined : { root: inside, cwd, secret });
-      if ("problem" in read) {
-        warn(`${path} is not used: it ${read.problem}.`);
-        return;
-      }
-      const { text, content } = read;
-      const shown = plain(name(path));
-      const known = options.texts?.find(content, real);
-      if (!known) {
-        if (text !== "") found.push({ path, name: shown, text, content });
-        return;
-      }
+  /** Takes a file and what it imports. False: it is as if the file were not there. */
+  const take = (path: string, inside: string | undefined, depth = 0): boolean => {
+    const real = realPath(path);
+    // A link to a file that is in the list already.
+    if (seen.has(real)) return true;
+    seen.add(real);
+    const read = readText(real, inside === undefined ? undefined : { root: inside, cwd, secret });
+    if ("problem" in read) {
+      warn(`${path} is not used: it ${read.problem}.`);
+      return true;
+    }
+    const { text, content } = read;
+    const name =
+      inside === undefined ? fromHome(path, home) : relative(folders.at(-1) ?? cwd, path);
+    const shown = plain(name);
+    const known = options.texts?.find(content, real);
+    if (known) {
       // Until it is accepted, the folder is as if it were not there.
       options.hold?.({ ...known, path, name: shown, content });
+      return false;
+    }
+    if (text !== "") found.push({ path, name: shown, text, content });
+    if (!hasImports(path) && depth === 0) return true;
+    if (depth < MAX_IMPORT_DEPTH) takeImports(listImports(text, path, home), path, inside, depth);
+    return true;
+  };
+  const takeImports = (
+    paths: readonly string[],
+    by: string,
+    inside: string | undefined,
+    depth: number,
+  ): void => {
+    for (const path of paths) {
+      // Much that begins with "@" is no path.
+      if (!statSync(path, { throwIfNoEntry: false })?.isFile()) continue;
+      const isOutside = inside !== undefined && !isInFolders(path, [realPath(inside)]);
+      if (isOutside || /^\.env/i.test(basename(path))) {
+        const why = isOutside
+          ? "outside of the project. Import it in ~/.claude/CLAUDE.md, which is your own"
+          : "for secrets";
+        warn(`${by} imports ${path}, which is not used: it is ${why}.`);
+      } else take(path, inside, depth + 1);
     }
   };
-  take(config, (path) => fromHome(path, home));
-  for (const folder of folders) {
-    take(folder, (path) => relative(folders.at(-1) ?? cwd, path), root);
-  }
+  const takeOne = (folder: string, inside?: string): void => {
+    const names = inside === undefined ? INSTRUCTION_NAMES : [...INSTRUCTION_NAMES, IN_FOLDER];
+    for (const name of names) {
+      const path = join(folder, name);
+      if (isThere(path) && take(path, inside)) break;
+    }
+    const local = join(folder, LOCAL_NAME);
+    if (inside !== undefined && isThere(local)) take(local, inside);
+  };
+  takeOne(config);
+  takeOne(claude);
+  for (const folder of folders) takeOne(folder, root);
   return cutToFit(found, warn);
 }
 

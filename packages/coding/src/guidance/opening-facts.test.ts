@@ -28,7 +28,14 @@ const now = new Date(2026, 4, 3, 12);
 
 function sources() {
   const { signal } = new AbortController();
-  return { toolset, tools: ["read", "git"], mode: "ask", settings: {}, now, signal } as const;
+  return {
+    toolset,
+    tools: ["read", "git", "shell"],
+    mode: "ask",
+    settings: {},
+    now,
+    signal,
+  } as const;
 }
 
 it("has date, system, folder, git, mode, sandbox and the tools that are off", async () => {
@@ -55,4 +62,20 @@ it("is not repeated where the conversation has it, and is where something has ch
   expect(await findFacts(sources(), [first])).toBeUndefined();
   const again = await findFacts({ ...sources(), now: new Date(2026, 4, 4) }, [first]);
   expect(again?.text).toContain("Date: 2026-05-04");
+});
+
+it.skipIf(process.platform === "win32")(
+  "does not wait for a repository whose settings never come",
+  async () => {
+    execFileSync("git", ["init", "-q", folder]);
+    rmSync(join(folder, ".git/config"));
+    execFileSync("mkfifo", [join(folder, ".git/config")]);
+    const { text } = (await findFacts(sources(), [])) ?? {};
+    expect(text).toContain("Git: did not answer in time");
+  },
+);
+
+it("says nothing of commands where there are none", async () => {
+  const { text = "" } = (await findFacts({ ...sources(), tools: ["read"] }, [])) ?? {};
+  expect(text).not.toContain("Commands:");
 });

@@ -6,6 +6,8 @@ import { OTHER_TOOLS } from "../core/tool-lists.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { NoticeMessage } from "../conversation/notice.ts";
 
+const GIT_MS = 2000;
+
 export interface FactSources {
   toolset: Toolset;
   /** The tools that the model has. */
@@ -30,14 +32,20 @@ export async function findFacts(
     `Date: ${formatDate(now)}`,
     `System: ${process.platform} ${release()} ${arch()}`,
     `Folder: ${toolset.env.workspace.root}`,
+    ...describeFolders(toolset.env.workspace.folders),
     `Git: ${git}`,
     `Mode: ${mode}`,
-    `Commands: ${sandbox}`,
+    ...(sandbox === undefined ? [] : [`Commands: ${sandbox}`]),
     ...describeOff(sources),
   ].join("\n");
   const last = messages.findLast((message) => message.role === "notice" && message.isFacts);
   if (last?.role === "notice" && last.text === text) return undefined;
   return { role: "notice", text, summary: "", isFacts: true, timestamp: now.getTime() };
+}
+
+/** Those that were added. */
+function describeFolders(folders: readonly string[]): string[] {
+  return folders.length === 0 ? [] : [`Further folders of the workspace: ${folders.join(", ")}`];
 }
 
 /** As a calendar of this place has it. */
@@ -46,10 +54,12 @@ function formatDate(now: Date): string {
   return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
 }
 
-/** By the tool, which runs nothing that a repository names. */
-async function describeGit({ toolset, signal }: FactSources): Promise<string> {
+/** By the tool, which runs nothing that a repository names. A repository that answers late, or never, holds up no prompt. */
+async function describeGit({ toolset, signal: whole }: FactSources): Promise<string> {
   const { registry } = toolset;
   if (!registry.has("git")) return "not looked at";
+  const late = AbortSignal.timeout(GIT_MS);
+  const signal = AbortSignal.any([whole, late]);
   try {
     const result = await registry.get("git").execute(
       { action: "status" },
@@ -67,12 +77,19 @@ async function describeGit({ toolset, signal }: FactSources): Promise<string> {
     const changed = `${count(staged)} staged, ${count(unstaged)} changed, ${count(untracked)} new`;
     return `${at}; files: ${changed}`;
   } catch {
+    if (late.aborted) return "did not answer in time";
     // There is no repository, or one that git cannot read: the model learns why if it asks.
     return "no repository";
   }
 }
 
-async function describeSandbox({ toolset, settings }: FactSources): Promise<string> {
+/** Undefined where the model has no commands. To find out takes a process. */
+async function describeSandbox({
+  toolset,
+  settings,
+  tools,
+}: FactSources): Promise<string | undefined> {
+  if (!tools.includes("shell")) return undefined;
   const { kind } = await toolset.env.sandbox();
   if (kind === "none") return "not in a sandbox";
   const { domains = [], network = false } = settings;

@@ -2,8 +2,9 @@ import type { Model } from "@gyre/ai";
 import type { PermissionMode } from "@gyre/tools";
 import { CodingAgentError } from "../core/errors.ts";
 import { isMcpTool } from "../mcp/tools.ts";
+import { isInFolders } from "../settings/project-file.ts";
 import type { Settings } from "../settings/settings.ts";
-import { modelValue } from "../text/choices.ts";
+import { isModeWithin, lowerMode, modelValue } from "../text/choices.ts";
 
 /** The most that a session of a server may have, whatever a client, a file or a project asks for. */
 export interface Ceilings {
@@ -20,17 +21,11 @@ export interface Ceilings {
   readonly secret: readonly string[];
 }
 
-/** Each mode allows all that those before it allow. */
-const MODE_ORDER: readonly PermissionMode[] = ["plan", "ask", "auto-edit", "auto", "full"];
-
-/** Whether a mode allows no more than another. */
-export function isModeWithin(mode: PermissionMode, most: PermissionMode): boolean {
-  return MODE_ORDER.indexOf(mode) <= MODE_ORDER.indexOf(most);
-}
-
-/** The one of two modes that allows less. */
-export function lowerMode(mode: PermissionMode, most: PermissionMode): PermissionMode {
-  return isModeWithin(mode, most) ? mode : most;
+/** Throws an error with a message for the user. */
+export function assertMode(mode: PermissionMode, ceilings: Ceilings | undefined): void {
+  if (!ceilings || isModeWithin(mode, ceilings.mode)) return;
+  const what = `Mode "${mode}" is more than this server allows: "${ceilings.mode}".`;
+  throw new CodingAgentError("bad_option", what);
 }
 
 /** Whether a list has a tool. One name of an MCP server stands for all: they are opened together. */
@@ -38,14 +33,20 @@ export function isToolWithin(name: string, most: readonly string[]): boolean {
   return most.includes(name) || (isMcpTool(name) && most.some(isMcpTool));
 }
 
+/** Whether a folder is one that sessions may work in. */
+export function isWithinRoots(folder: string, ceilings: Ceilings | undefined): boolean {
+  return !ceilings || isInFolders(folder, ceilings.roots);
+}
+
 /** The settings without what is above the ceilings. The model is checked when it is found by its name. */
 export function lowerSettings(settings: Settings, ceilings: Ceilings | undefined): Settings {
   if (!ceilings) return settings;
-  const { mode = "ask", tools = ceilings.tools } = settings;
+  const { mode = "ask", tools = ceilings.tools, addDirs } = settings;
   const most = ceilings.tools;
   return {
     ...settings,
     mode: lowerMode(mode, ceilings.mode),
+    ...(addDirs && { addDirs: addDirs.filter((folder) => isWithinRoots(folder, ceilings)) }),
     ...(tools && { tools: most ? tools.filter((name) => isToolWithin(name, most)) : tools }),
   };
 }

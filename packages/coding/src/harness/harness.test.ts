@@ -1,11 +1,12 @@
-import { existsSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Context, Model } from "@gyre/ai";
+import { type Context, type Model, textOf } from "@gyre/ai";
 import { call, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
 import { createSession, openSession } from "@gyre/sessions";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Harness, openHarness } from "./harness.ts";
 import type { HarnessOptions } from "./types.ts";
 
@@ -34,7 +35,7 @@ async function open(
   );
   const model = { ...client.model, contextWindow: 16_000, price: { input: 1, output: 1 } };
   harness = await openHarness({
-    settings: { tools: ["read"], sandbox: "none", ...settings },
+    settings: { tools: ["read"], sandbox: "none", facts: false, ...settings },
     cwd: folder,
     env: { XDG_STATE_HOME: folder, HOME: folder },
     approvals: "deny",
@@ -338,4 +339,68 @@ it.each([
   await opened.prompt({ text: "Write." });
   const text = JSON.stringify(requests.at(-1)?.messages);
   expect(text.includes("fake now finds 1 error in a.txt:\\na.txt:1:9 it is wrong")).toBe(isAdded);
+});
+
+it("has the list of steps again where a session is resumed, as its branch left it", async () => {
+  const path = join(folder, "session.jsonl");
+  const todos = [
+    { content: "Write it", status: "done" },
+    { content: "Test it", status: "in_progress" },
+  ];
+  const session = await createSession(path, { cwd: folder, id: "steps" });
+  const settings = { tools: ["todo"] };
+  const script = ["Hello.", call("todo", { todos }), "Done."];
+  const first = await open(settings, script, { session });
+  await first.prompt({ text: "Hi" });
+  const earlier = session.leaf;
+  await first.prompt({ text: "Go" });
+  await first.close();
+  await session.close();
+  const again = await openSession(path);
+  const second = await open(settings, [], { session: again });
+  expect(second.toolset.todos.items).toEqual(todos);
+  await second.close();
+  await again.branch(earlier);
+  const third = await open(settings, [], { session: again });
+  expect(third.toolset.todos.items).toEqual([]);
+  await third.close();
+  await again.close();
+});
+
+describe("the facts of the start", () => {
+  it("come with the first prompt, unless a setting says no", async () => {
+    const seen: string[] = [];
+    const answer: ScriptStep = ({ messages }) => {
+      seen.push(messages.map((message) => textOf(message)).join("|"));
+      return "Yes.";
+    };
+    const first = await open({ facts: true }, [answer, answer]);
+    await first.prompt({ text: "One?" });
+    await first.prompt({ text: "Two?" });
+    expect(seen[0]).toMatch(/^\[Date: [^|]+\]\|One\?$/);
+    expect(seen[1]).toBe(`${seen[0]}|Yes.|Two?`);
+    await first.close();
+    const other = await open({ facts: false }, [answer]);
+    await other.prompt({ text: "One?" });
+    expect(seen[2]).toBe("One?");
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "are no way around an abort: what came meanwhile ends the run before a model is asked",
+    async () => {
+      execFileSync("git", ["init", "-q", folder]);
+      rmSync(join(folder, ".git/config"));
+      // git waits for it, and so do the facts.
+      execFileSync("mkfifo", [join(folder, ".git/config")]);
+      let requests = 0;
+      const settings = { facts: true, tools: ["read", "git"] };
+      const opened = await open(settings, ["Yes."], {}, () => requests++);
+      const running = opened.prompt({ text: "Go" });
+      await new Promise((settle) => setImmediate(settle));
+      opened.agent.abort();
+      const { end } = await running;
+      expect(end.stop).toBe("aborted");
+      expect(requests).toBe(0);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { McpServerEntry } from "@gyre/mcp";
 import {
   loadSettings,
   runsSomething,
@@ -7,6 +7,7 @@ import {
   type SettingsSource,
 } from "../settings/load.ts";
 import { findProjectFile, MCP_FILE } from "../settings/project-file.ts";
+import type { Policy } from "../policy/policy.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
 
@@ -21,9 +22,12 @@ export interface LoadedSetup {
   trusted?: TrustedRun;
   /** What each source says, the first to be replaced first. */
   layers: readonly SettingsLayer[];
+  /** What the administrator of the machine allows at most. */
+  policy: Policy | undefined;
 }
 
 export interface LoadSetupOptions extends SettingsOptions {
+  policy: Policy | undefined;
   warn: (text: string) => void;
 }
 
@@ -34,12 +38,19 @@ const EXPLICIT: ReadonlySet<SettingsSource | undefined> = new Set<SettingsSource
 
 /** Reads it. Rejects as `loadSettings` does. */
 export async function loadSetup(options: LoadSetupOptions): Promise<LoadedSetup> {
-  const { cwd, home, readsFiles = true, trustOnce = false } = options;
+  const { cwd, home, policy, trustOnce = false } = options;
   const { settings, sources, layers } = await loadSettings(options);
+  const mayHave = policy?.rules.mcp !== false;
+  const readsFiles =
+    (options.readsFiles ?? true) && mayHave && policy?.refusesProjects === undefined;
   const hasServers =
     settings.mcp !== undefined || (readsFiles && findProjectFile(cwd, home, MCP_FILE));
   const mcpServers = hasServers
-    ? (await import("../mcp/servers.ts")).mcpServers({ ...options, layers, trustOnce })
+    ? (await import("../mcp/servers.ts")).mcpServers({
+        ...options,
+        ...{ readsFiles, layers, trustOnce },
+        quietAboutTrust: options.quietAboutTrust === true || options.quietAboutShared === true,
+      })
     : [];
   const trusted = await findTrustedRun(layers, mcpServers, cwd);
   const names = Object.keys(sources) as (keyof Settings)[];
@@ -47,6 +58,7 @@ export async function loadSetup(options: LoadSetupOptions): Promise<LoadedSetup>
     settings,
     explicit: new Set(names.filter((name) => EXPLICIT.has(sources[name]))),
     layers,
+    policy,
     ...(mcpServers.length > 0 && { mcpServers }),
     ...(trusted && { trusted }),
   };

@@ -10,23 +10,21 @@ import {
   type Toolset,
 } from "@gyre/tools";
 import { CodingAgentError } from "../core/errors.ts";
+import type { DoubtfulCall } from "@gyre/tools/taint";
+import type { TaintWatch } from "../permissions/taint-watch.ts";
 import { readHostRule } from "../permissions/rule-book.ts";
-import type { SessionLog } from "./session-log.ts";
-import type { ModeState, Parts } from "./types.ts";
+import type { SessionLog } from "./session/session-log.ts";
+import type { HarnessOptions, ModeState, Parts } from "./types.ts";
 
 /** Decides which calls run, as the settings say; what is denied is noted. */
 export function permissionsFor(
-  {
-    options: { approvals, warn, explicit, ceilings, ownTools = [], nameOption, rehearse = false },
-    settings,
-    mode,
-    denied,
-    extensions,
-    ruleBook,
-  }: Parts,
+  { options, settings, mode, denied, extensions, ruleBook }: Parts,
   toolset: Toolset,
   log: Pick<SessionLog, "ask" | "decide">,
+  taint?: TaintWatch,
 ): Middleware {
+  const { approvals, warn, explicit, ceilings, ownTools = [] } = options;
+  const { policy, nameOption, rehearse = false } = options;
   const { allow = [], ask = [], deny = [] } = settings;
   let isReported = false;
   const findConfinement = async (): Promise<Confinement> => {
@@ -34,7 +32,8 @@ export function permissionsFor(
     const { missing } = sandbox;
     if (missing !== undefined && !isReported) {
       isReported = true;
-      warn(`Commands run without a sandbox, and are asked about. ${missing}`);
+      const denied = policy?.guards.confinedOnly;
+      warn(`${denied ?? "Commands run without a sandbox, and are asked about."} ${missing}`);
     }
     return getConfinement(sandbox);
   };
@@ -44,13 +43,16 @@ export function permissionsFor(
         mode: () => mode.now,
         rules: {
           allow: [...allow, ...ruleBook.all.map(({ rule }) => rule)].filter(isCallRule),
-          ask: [...ask],
-          deny: [...deny],
+          ask: [...new Set([...(policy?.rules.ask ?? []), ...ask])],
+          deny: [...new Set([...(policy?.rules.deny ?? []), ...deny])],
         },
+        givenRules: () => ruleBook.all.map(({ rule }) => rule).filter(isCallRule),
         isRevoked: (rule) => ruleBook.isRevoked(rule),
         sandboxed: findConfinement,
         workspace: toolset.env.workspace,
         ...(ceilings && { confinedOnly: !ceilings.unsandboxed }),
+        ...policy?.guards,
+        ...(taint && { doubt: (about: DoubtfulCall) => taint.doubt(about) }),
         ...((extensions || ownTools.length > 0) && {
           tools: [...TOOLS, ...ownTools, ...(extensions?.tools ?? [])],
         }),
@@ -58,7 +60,7 @@ export function permissionsFor(
           advice: (call: ToolInvocation) => extensions.advice(call),
         }),
         rehearse: rehearse && settings.effects !== false,
-        ...(approvals === "deny" && { headless: true }),
+        ...(approvals === "deny" && { headless: true, outsideHint: nameFolderOption(nameOption) }),
         ...(typeof approvals === "function" && {
           async ask(request: ApprovalRequest): Promise<ApprovalAnswer> {
             const { callId, reason, access, fingerprint } = request;
@@ -69,15 +71,21 @@ export function permissionsFor(
               ...(access && { access: { ...access } }),
             });
             const answer = await approvals(request);
-            await log.decide({ [callId]: toDecision(answer, fingerprint) });
+            // What a command did in a layer is gone after a crash: it is asked about again.
+            const approved = request.effects ? `effects of ${fingerprint}` : fingerprint;
+            await log.decide({ [callId]: toDecision(answer, approved) });
             if (answer.allow === "always") {
               const { rule, moreRules = [], scope = "session" } = answer;
-              for (const each of [rule, ...moreRules]) await ruleBook.add(each, scope);
+              for (const each of [rule, ...moreRules]) {
+                await ruleBook.add(each, scope);
+                await taint?.addRule(each);
+              }
             }
             return answer;
           },
         }),
-        onDecision: ({ callId, effect, reason, tool, summary, rule }) => {
+        onDecision: ({ callId, effect, reason, tool, summary, rule, asked }) => {
+          if (effect !== "suspend") taint?.decide(callId, asked && effect === "allow");
           if (effect !== "deny") return;
           const more = {
             ...(summary !== undefined && { summary }),
@@ -86,7 +94,10 @@ export function permissionsFor(
           denied.push({ toolCallId: callId, tool, reason, ...more });
         },
       }),
-    (effect) => {
+    ({ effect, rule }) => {
+      if (effect !== "allow" && policy?.rules[effect]?.includes(rule)) {
+        return `the policy ${policy.path}`;
+      }
       // Rules that were asked for just now are added to those of the files.
       const option = nameOption?.(effect) ?? `--${effect}`;
       const setting = `"${effect}" in the settings`;
@@ -109,6 +120,11 @@ export function permissionsFor(
   };
 }
 
+function nameFolderOption(nameOption: HarnessOptions["nameOption"]): string {
+  const option = nameOption ? "The option `addDirs`" : "`--add-dir FOLDER`";
+  return `${option} adds a folder to the workspace.`;
+}
+
 const READS: ReadonlySet<string | undefined> = new Set(["read", "search"]);
 
 /** Rules for hosts are not about calls. */
@@ -129,13 +145,13 @@ export async function settleMode(
 }
 
 /** A rule that is wrong is an error in what the user wrote. */
-function asUsage<T>(make: () => T, findPlace: (effect: RuleError["effect"]) => string): T {
+function asUsage<T>(make: () => T, findPlace: (error: RuleError) => string): T {
   try {
     return make();
   } catch (error) {
     if (!(error instanceof RuleError)) throw error;
-    const { effect, problem, rule } = error;
-    const message = `A rule of ${findPlace(effect)}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
+    const { problem, rule } = error;
+    const message = `A rule of ${findPlace(error)}, ${JSON.stringify(rule)}, is wrong: ${problem}`;
     throw new CodingAgentError("bad_option", message, { cause: error });
   }
 }

@@ -3,7 +3,7 @@ import type { Settings } from "../settings/settings.ts";
 
 const NAME = "You are gyre, a coding agent. ";
 const BEFORE_FOLDER = "You work in ";
-const AFTER_FOLDER = ` on ${process.platform} with the tools that you have.`;
+const AFTER_FOLDER = ` on ${process.platform}`;
 const HABITS =
   "Look before you change, keep changes small, check them by running what the project has for that.";
 const DENIED = "A call that was denied stays denied: go on without it, or say what you need.";
@@ -28,7 +28,7 @@ export interface PromptParts {
 export function systemPrompt(parts: PromptParts): string {
   const { folder, settings, docs } = parts;
   const own = settings.systemPrompt ?? parts.systemFile;
-  const place = `${BEFORE_FOLDER}${folder}${AFTER_FOLDER}`;
+  const place = `${BEFORE_FOLDER}${folder}${AFTER_FOLDER}.`;
   const about =
     own === undefined
       ? [NAME + place, HABITS, DENIED, MANNERS, ...(docs === undefined ? [] : [docsNote(docs)])]
@@ -39,7 +39,7 @@ export function systemPrompt(parts: PromptParts): string {
 
 /** What sub-agents read of the folder, of the user's settings and of the project, as the agent does. */
 export function subAgentGuidance(parts: PromptParts): string {
-  const about = `${BEFORE_FOLDER}${parts.folder}${AFTER_FOLDER} ${HABITS} A call that was denied stays denied.`;
+  const about = `${BEFORE_FOLDER}${parts.folder}${AFTER_FOLDER}. ${HABITS} A call that was denied stays denied.`;
   return joinParagraphs([about], parts);
 }
 
@@ -49,7 +49,7 @@ function joinParagraphs(texts: readonly string[], { settings, more = [] }: Promp
 }
 
 function docsNote(docs: string): string {
-  return `Questions about gyre: read ${docs}.`;
+  return `About gyre: read ${docs}.`;
 }
 
 /** The prompt of a session, where it may be gone on with in another folder. */

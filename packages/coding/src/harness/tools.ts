@@ -1,14 +1,17 @@
+import { dirname } from "node:path";
 import { type Agent, type AgentTool, maxResultTokens, type Middleware } from "@gyre/agent";
 import type { Model } from "@gyre/ai";
 import {
   AGENT_KINDS,
+  FolderError,
   type AgentKind,
   openToolset,
   TOOL_NAMES,
   type Toolset,
   UnknownToolError,
+  type WebSearchOptions,
 } from "@gyre/tools";
-import type { Mcp } from "@gyre/tools/mcp";
+import type { Mcp } from "@gyre/mcp";
 import { CodingAgentError } from "../core/errors.ts";
 import { EDITOR_SCOPE, isMcpTool, PROGRAM_SCOPE, wantsMcp } from "../mcp/tools.ts";
 import { guidanceTexts } from "../guidance/guidance.ts";
@@ -19,6 +22,7 @@ import { subAgentGuidance } from "./system-prompt.ts";
 import { assertModel } from "./ceilings.ts";
 import { selectTools } from "../extensions/tool-names.ts";
 import type { Parts } from "./types.ts";
+import { readRequestSettings } from "../models/request-settings.ts";
 import { readWaits } from "./waits.ts";
 
 /** The kind of sub-agent that another model is asked by. */
@@ -51,7 +55,7 @@ export async function openTools(
   caller: Caller,
 ): Promise<OpenedTools> {
   return opened(parts, middleware, caller).catch((error: unknown) => {
-    throw noStateFolder(error) ?? wrongName(error) ?? error;
+    throw noStateFolder(error) ?? wrongName(error) ?? wrongFolder(error) ?? error;
   });
 }
 
@@ -76,35 +80,59 @@ async function opened(
       (settings.plugins !== undefined && !options.explicit?.has("tools")),
     warn: options.warn,
   });
-  const { domains, hidden, network = false, oracle, sandbox = "auto", writable } = settings;
+  const {
+    domains,
+    hidden,
+    network = false,
+    oracle,
+    sandbox = "auto",
+    writable,
+    addDirs,
+  } = settings;
   const { client } = models;
   const folder = realPath(options.cwd);
   const ofSkills = guidance.hasSkillTool
     ? [(await import("../guidance/skills-tool.ts")).skillTool(guidance.skills, folder)]
     : [];
-  const agent = readWaits(settings);
+  const agent = { ...readWaits(settings), ...readRequestSettings(settings) };
   const { approvals } = options;
+  const mostDomains = options.policy?.mostDomains;
   const gate = typeof approvals === "function" && new HostGate(approvals, parts.ruleBook);
   /** What is registered beside our own tools; filled below. */
   const others: AgentTool[] = [...ofSkills, ...added];
   const toolset = await openToolset({
     root: options.cwd,
-    tools: tools.filter((name) => name !== SKILL_TOOL),
+    tools: [
+      ...tools.filter((name) => name !== SKILL_TOOL),
+      ...(settings.webSearch !== undefined && settings.tools === undefined ? [SEARCH_TOOL] : []),
+    ],
     sandbox: sandbox === "auto" ? "any" : sandbox,
     network,
     ...(domains && { domains }),
+    ...(mostDomains && { mostDomains }),
     ...(gate && { decideHost: (host: string, port: number) => gate.decide(host, port) }),
     ...(writable && { writable }),
+    ...(addDirs && { addDirs }),
     ...(hidden && { hidden }),
+    ...(options.docs !== undefined && { readable: [dirname(options.docs)] }),
     environment: options.env,
     warn: options.warn,
     ...(options.trusted && { readOnlyFiles: options.trusted.places }),
     ...(options.ceilings && { secret: options.ceilings.secret }),
     kept: (key) => parts.results.read(key),
+    explainFile: async (file) => {
+      const { explainUnsendable } = await import("@gyre/ai/providers");
+      return explainUnsendable(file, caller.agent?.state.model ?? model);
+    },
     // With room for the line that says how to go on.
     pageTokens: () => maxResultTokens({}, model) * PAGE_SHARE,
     middleware,
     oracle: { client, agent, model: oracle === undefined ? model : await models.find(oracle) },
+    [SEARCH_TOOL]: createSearch(
+      settings.webSearch,
+      { client, model: () => caller.agent?.state.model ?? model },
+      options.env[SEARCH_HEADER],
+    ),
     task: {
       client,
       agent,
@@ -127,6 +155,21 @@ async function opened(
     await toolset.close();
     throw error;
   }
+}
+
+const SEARCH_TOOL = "web_search";
+/** A header for the search engine, such as the one with a key: `X-Subscription-Token: abc`. */
+const SEARCH_HEADER = "GYRE_WEB_SEARCH_HEADER";
+
+/** What searches: the service of the model, unless the user has named a search engine. */
+function createSearch(
+  given: string | undefined,
+  service: WebSearchOptions,
+  header = "",
+): WebSearchOptions {
+  if (given === undefined || given === "service") return service;
+  const [, name = "", value = ""] = /^\s*([\w-]+)\s*:\s*(.*?)\s*$/.exec(header) ?? [];
+  return { url: given, ...(name !== "" && { headers: { [name]: value } }) };
 }
 
 /** The kinds of sub-agents: our own, the oracle where a model is set for it, and those of files. */
@@ -155,7 +198,7 @@ function registerOwn(tool: AgentTool, { registry }: Toolset): void {
 
 /** Adds the tools of MCP servers, which are closed with the others. */
 async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<OpenedTools> {
-  const { cwd, env, warn, approvals, explicit, mcpServers = [] } = options;
+  const { answerServer, cwd, env, warn, approvals, explicit, mcpServers = [] } = options;
   const isWanted = wantsMcp(settings.tools);
   // What a session had before says nothing of servers that an editor passes on now.
   const servers = mcpServers.filter(
@@ -163,9 +206,17 @@ async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<
       isWanted || scope === PROGRAM_SCOPE || (scope === EDITOR_SCOPE && !explicit?.has("tools")),
   );
   if (servers.length === 0) return { toolset };
+  if (options.policy?.rules.mcp === false) {
+    // Those of an editor are no settings.
+    warn(`The policy ${options.policy.path} does not allow MCP servers.`);
+    return { toolset };
+  }
   const { openProgramMcp } = await import("../mcp/open.ts");
   const ask = typeof approvals === "function" ? { ask: approvals } : {};
-  const mcp = await openProgramMcp({ servers, cwd, env, warn, toolset, ...ask });
+  const mcp = await openProgramMcp({
+    ...{ servers, cwd, env, warn, toolset, ...ask },
+    ...(answerServer && { answerServer }),
+  });
   try {
     for (const tool of mcp.tools) toolset.registry.register(tool);
   } catch (error) {
@@ -182,6 +233,11 @@ async function withMcp({ options, settings }: Parts, toolset: Toolset): Promise<
 /** A tool that is not there is what the user wrote. */
 function wrongName(error: unknown): CodingAgentError | undefined {
   if (!(error instanceof UnknownToolError)) return undefined;
+  return new CodingAgentError("bad_option", error.message, { cause: error });
+}
+
+function wrongFolder(error: unknown): CodingAgentError | undefined {
+  if (!(error instanceof FolderError)) return undefined;
   return new CodingAgentError("bad_option", error.message, { cause: error });
 }
 

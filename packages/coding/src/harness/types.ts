@@ -1,25 +1,33 @@
-import type { AgentTool, AgentToolResult, Decision, Limits } from "@gyre/agent";
-import type { Model, ThinkingLevel, Usage } from "@gyre/ai";
+import type { Agent, AgentTool, AgentToolResult, Decision, Limits } from "@gyre/agent";
+import type { Model, Usage } from "@gyre/ai";
 import type { Fetch } from "@gyre/ai/providers";
 import type { Session, SessionContext } from "@gyre/sessions";
-import type { ApprovalAnswer, ApprovalRequest, GyrePlugin, PermissionMode } from "@gyre/tools";
-import type { Mcp, McpServerEntry } from "@gyre/tools/mcp";
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  GyrePlugin,
+  PermissionMode,
+  Toolset,
+} from "@gyre/tools";
+import type { AskQuestion, Mcp, McpServerEntry } from "@gyre/mcp";
 import type { CommandRegistry } from "../extensions/command-registry.ts";
 import type { Extensions } from "../extensions/extensions.ts";
 import type { FileHistory } from "../file-history/recorder.ts";
 import type { Guidance } from "../guidance/guidance.ts";
 import type { Skill } from "../guidance/skills.ts";
-import type { UserCall } from "./call-tool.ts";
+import type { UserCall } from "./aside/call-tool.ts";
 import type { Ceilings } from "./ceilings.ts";
 import type { DeniedCall } from "./denied-call.ts";
-import type { OffloadedResults } from "./offloaded-results.ts";
+import type { SessionFiles } from "./session/session-files.ts";
+import type { OffloadedResults } from "./session/offloaded-results.ts";
 import type { GivenRule, RuleBook } from "../permissions/rule-book.ts";
 import type { Models } from "../models/models.ts";
+import type { Policy } from "../policy/policy.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TrustedRun } from "../settings/trusted-run.ts";
 import type { ReviewPlan } from "../conversation/plan.ts";
-import type { Purpose, Spending } from "./spending.ts";
-import type { ConversationAgent } from "../conversation/types.ts";
+import type { Purpose, Spending } from "./session/spending.ts";
+import type { ShownAgent } from "../conversation/types.ts";
 import type { Environment } from "../core/environment.ts";
 
 export type { DeniedCall } from "./denied-call.ts";
@@ -40,6 +48,10 @@ export interface HarnessOptions {
   approvals: Approvals;
   /** Asks a person about a plan. Without it the plan is the answer of the model. */
   reviewPlan?: ReviewPlan;
+  /** Whether that person is there; asked before each prompt. Default: always. */
+  canReviewPlan?: () => boolean;
+  /** Has a person answer MCP servers that ask in the middle of a call. Default: they are declined. */
+  answerServer?: AskQuestion;
   /** Where all is written down. Open, and closed by its owner after the harness. */
   session?: Session;
   /** Makes one when there is something to write down; the harness closes it. */
@@ -55,6 +67,8 @@ export interface HarnessOptions {
   keepsRights?: boolean;
   /** The most that the session may have. */
   ceilings?: Ceilings;
+  /** What the administrator of the machine allows at most. */
+  policy?: Policy | undefined;
   /** Names of the program's own slash commands, which plugins may not have. */
   reservedCommands?: readonly string[];
   /** Called when a plugin is loaded: see `Io`. */
@@ -63,13 +77,14 @@ export interface HarnessOptions {
   mcpServers?: readonly McpServerEntry[];
   /** What a trusted project runs. */
   trusted?: TrustedRun;
-  /** Whether what calls do to files is recorded, for a way back. Needs a session. Default: false. */
-  fileHistory?: boolean;
+  /**
+   * Whether what calls do to files is recorded, for a way back. Needs a session. `"at once"`: before their results are written
+   * down; otherwise the look after a command is made while the model goes on. Default: false.
+   */
+  fileHistory?: boolean | "at once";
   /** Whether `approvals` can show what a command did in a layer: it runs there before it is asked about. Default: false. */
   rehearse?: boolean;
-  /** Whether the model gets date, system, git, mode and sandbox with the first prompt. Default: false. */
-  facts?: boolean;
-  /** The folder with the pages about the program, for the system prompt. */
+  /** The page that leads to those about the program, for the system prompt. All in its folder may be read. */
   docs?: string;
   /** The key of the model's service, in place of the one that is stored. */
   apiKey?: string;
@@ -87,6 +102,8 @@ export interface HarnessOptions {
   ownPlugins?: readonly GyrePlugin[];
   /** Where rules of answers are kept that hold for the project or everywhere. Absent: nowhere. */
   ruleFile?: string;
+  /** The folder whose rules hold, where `cwd` is a copy of it. Default: `cwd`. */
+  project?: string;
   /** Further limits of a prompt. Those of the settings hold where these say nothing. */
   limits?: Limits;
   /** What a setting is called where it was asked for just now. Default: as an option, `--name`. */
@@ -96,11 +113,14 @@ export interface HarnessOptions {
 }
 
 /** An agent with a folder, tools, permissions and a session: what all modes have in common. */
-export interface Harness extends ConversationAgent {
+export interface Harness extends ShownAgent {
+  readonly agent: Agent;
+  readonly toolset: Toolset;
   readonly model: Model;
-  readonly mode: PermissionMode;
-  /** The tokens at which the context is compacted, with the model in use. */
-  readonly compactAt: number;
+  /** The modes that it may have. */
+  readonly modes: readonly PermissionMode[];
+  /** What the administrator of the machine allows at most. */
+  readonly policy?: Pick<Policy, "path" | "describe"> | undefined;
   /** What the calls that were denied would have done, in order. */
   readonly denied: readonly DeniedCall[];
   /** What became of files, where that is recorded. */
@@ -117,10 +137,15 @@ export interface Harness extends ConversationAgent {
   readonly mcp?: Mcp | undefined;
   /** Rules that a person gave with an answer. */
   readonly givenRules?: readonly GivenRule[];
-  /** Rules can hold for the project and everywhere. */
-  readonly keepsRules?: boolean;
+  /** Has a rule hold that a person gives, until the session is closed. */
+  giveRule?(rule: string): Promise<void>;
   /** Takes back a rule that a person gave. Whether there was one. */
   revokeRule?(rule: string): Promise<boolean>;
+  /**
+   * Has one more folder belong to the workspace. Gives its real path, or nothing where it belongs to it already.
+   * Rejects with an error for people where it cannot.
+   */
+  addFolder?(path: string): Promise<string | undefined>;
   /** Has the session ready; the first prompt does that too. */
   start(): Promise<void>;
   /** Saves a person's answers to pending calls, before they are acted on. */
@@ -130,12 +155,15 @@ export interface Harness extends ConversationAgent {
    * is counted with the next prompt. Rejects where there is no whole answer, and on `abort()`.
    */
   ask(prompt: string, signal: AbortSignal): Promise<string>;
+  /** The same, with a model that knows the conversation so far. A run may be going on. */
+  askAside(question: string, signal: AbortSignal): Promise<string>;
   /** Runs a tool for the user, through permissions and hooks. Nothing of it is in the conversation. */
   callTool(call: UserCall): Promise<AgentToolResult>;
-  /** Models by name; throws an error with a message for the user. */
   setModel(name: string): Promise<Model>;
-  setThinking(level: ThinkingLevel): Promise<void>;
-  setMode(mode: PermissionMode): Promise<void>;
+  /** The model that `setModel` would take. Rejects with an error for people. */
+  findModel(name: string): Promise<Model>;
+  /** Settles when the changes of the queues so far are saved. Rejects where that failed. */
+  saved(): Promise<void>;
   /** Of the tools that were opened, those that the model has from its next request on. */
   setTools(names: readonly string[]): Promise<void>;
 }
@@ -152,6 +180,7 @@ export interface Parts {
   options: HarnessOptions;
   settings: Settings;
   models: Models;
+  files: SessionFiles;
   model: Model;
   context: SessionContext | undefined;
   /** Whether this installation has written the settings of the session. */

@@ -3,16 +3,22 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type ApprovalAnswer, type ApprovalRequest, sanitize, type Toolset } from "@gyre/tools";
 import {
+  type AskQuestion,
+  expandVariables,
+  fileLogins,
   filePins,
   type Mcp,
+  type McpAddress,
   type McpChanges,
+  McpConfigError,
   type McpFetch,
+  type McpOptions,
   type McpServerEntry,
   memoryPins,
   openMcp,
   type PinStore,
-} from "@gyre/tools/mcp";
-import { EDITOR_SCOPE, PROGRAM_SCOPE } from "./tools.ts";
+} from "@gyre/mcp";
+import { EDITOR_SCOPE, PROGRAM_SCOPE, USER_SCOPE } from "./tools.ts";
 import { mcpLog } from "./log.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Environment } from "../core/environment.ts";
@@ -30,6 +36,10 @@ export interface McpSetup {
   warn: (text: string) => void;
   /** Asks the user about changed tools. Default: changed tools are left out. */
   ask?: AskUser;
+  /** Has the user answer servers. Default: they are declined. */
+  answerServer?: AskQuestion;
+  /** How the user logs in. Default: only logins that are stored are used. */
+  openLogin?: McpOptions["openLogin"];
   toolset?: Toolset;
 }
 
@@ -42,7 +52,7 @@ export function mcpFolder(env: Environment): string {
 
 /** MCP as the program has it: pins and logs in the user's state folder, changes asked about. */
 export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
-  const { servers, cwd, env, warn, ask, toolset } = setup;
+  const { answerServer, servers, cwd, env, warn, ask, openLogin, toolset } = setup;
   const folder = mcpFolder(env);
   const mcp = await openMcp({
     servers,
@@ -53,13 +63,29 @@ export async function openProgramMcp(setup: McpSetup): Promise<Mcp> {
     version: version(),
     pins: openPins(join(folder, "pins.json")),
     log: mcpLog(join(folder, "logs")),
+    logins: fileLogins(join(folder, "logins")),
+    ask: answerServer ?? (() => Promise.resolve({ action: "decline" })),
     fetch: lateFetch(env),
+    ...(openLogin && { openLogin }),
     ...(toolset && { spoolFolder: toolset.env.spoolFolder }),
     ...(ask && { acceptChanges: (changes, signal) => isAccepted(ask, changes, signal) }),
   });
   // An editor shows them as connected.
   if (servers.some(({ scope }) => scope === EDITOR_SCOPE)) void mcp.connect();
   return mcp;
+}
+
+/** Forgets what the user's login to a server at an address left. */
+export function forgetStoredLogin(name: string, server: McpAddress, env: Environment): void {
+  let url: string;
+  try {
+    url = expandVariables(server.url, env);
+  } catch (error) {
+    // Without the value there is no address, and so no login to it.
+    if (error instanceof McpConfigError) return;
+    throw error;
+  }
+  fileLogins(join(mcpFolder(env), "logins")).write({ name, scope: USER_SCOPE, url }, undefined);
 }
 
 /** Pins of the user's servers last; a program vouches for its own each time. */
@@ -76,7 +102,9 @@ function openPins(file: string): PinStore {
 function lateFetch(env: Environment): McpFetch {
   let loaded: Promise<McpFetch> | undefined;
   return async (url, init) => {
-    loaded ??= import("../core/proxy-fetch.ts").then(({ proxiedWebFetch }) => proxiedWebFetch(env));
+    loaded ??= import("../core/proxied-web-fetch.ts").then(({ proxiedWebFetch }) =>
+      proxiedWebFetch(env),
+    );
     return (await loaded)(url, init);
   };
 }

@@ -1,10 +1,5 @@
 import { join } from "node:path";
-import {
-  isAddress,
-  type McpServerConfig,
-  type McpServerEntry,
-  readMcpServers,
-} from "@gyre/tools/mcp";
+import { isAddress, type McpServerConfig, type McpServerEntry, readMcpServers } from "@gyre/mcp";
 import {
   findProjectFile,
   MCP_FILE,

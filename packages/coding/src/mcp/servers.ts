@@ -1,14 +1,11 @@
-import { type McpServerEntry, readMcpServers } from "@gyre/tools/mcp";
+import { type McpServerEntry, readMcpServers } from "@gyre/mcp";
 import { findMcpFile, mcpTrust, projectEntries, readMcpFile } from "./project.ts";
-import { PROGRAM_SCOPE } from "./tools.ts";
+import { PROGRAM_SCOPE, USER_SCOPE } from "./tools.ts";
 import { findProjectFile } from "../settings/project-file.ts";
 import type { SettingsLayer } from "../settings/load.ts";
 import { oneLine } from "../settings/problem.ts";
 import type { Environment } from "../core/environment.ts";
 import { TrustFileError } from "../settings/trust.ts";
-
-/** The scope of servers of the user's own settings. */
-export const USER_SCOPE = "user";
 
 export interface McpServersOptions {
   layers: readonly SettingsLayer[];

@@ -1,4 +1,4 @@
-import { type McpServerConfig, variablesIn } from "@gyre/tools/mcp";
+import { type McpServerConfig, variablesIn } from "@gyre/mcp";
 import { mcpTrustKey, readMcpFile } from "./project.ts";
 import type { ProjectFile } from "../settings/project-file.ts";
 import { oneLine } from "../settings/problem.ts";

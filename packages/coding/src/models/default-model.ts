@@ -1,5 +1,6 @@
 import { findModel } from "@gyre/ai/models";
 import type { KeyStore } from "@gyre/ai/node";
+import type { Policy } from "../policy/policy.ts";
 import { modelValue } from "../text/choices.ts";
 import { findKeyPlaces } from "./service-places.ts";
 import type { Environment } from "../core/environment.ts";
@@ -38,9 +39,13 @@ export const DEFAULT_MODELS: Readonly<Record<string, string>> = {
 export async function defaultModel(
   env: Environment,
   keys: Pick<KeyStore, "list">,
+  policy?: Pick<Policy, "allowsModel">,
 ): Promise<string | undefined> {
   const { places, error } = await findKeyPlaces(env, keys);
-  const found = Object.entries(DEFAULT_MODELS).find(([service]) => places.has(service));
-  if (!found && error) throw error;
-  return found && modelValue(findModel(found[1]));
+  const usable = Object.entries(DEFAULT_MODELS).filter(([service]) => places.has(service));
+  if (usable.length === 0 && error) throw error;
+  const models = usable.map(([, name]) => findModel(name));
+  // Where none is allowed, the first is what the error names.
+  const model = models.find((each) => policy?.allowsModel(each) ?? true) ?? models[0];
+  return model && modelValue(model);
 }

@@ -1,8 +1,15 @@
 import { errnoOf, errorMessage, type Model, type ProtocolClient } from "@gyre/ai";
-import { createKeyStore, createModelClient, httpFetch, type KeyStore } from "@gyre/ai/node";
+import {
+  createKeyStore,
+  createModelClient,
+  createProxyFetch,
+  httpFetch,
+  type KeyStore,
+} from "@gyre/ai/node";
 import { type Fetch, findService } from "@gyre/ai/providers";
 import { CodingAgentError } from "../core/errors.ts";
 import { recordingFetch } from "../core/recording-fetch.ts";
+import type { Policy } from "../policy/policy.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Environment } from "../core/environment.ts";
 
@@ -27,6 +34,8 @@ export interface ModelsOptions {
   verbose?: string;
   /** See `ProviderConfig`. */
   hidesAddresses?: boolean;
+  /** What the administrator of the machine allows at most. */
+  policy?: Policy | undefined;
   fetch?: Fetch;
 }
 
@@ -39,6 +48,7 @@ export async function openModels({
   verbose,
   apiKey,
   hidesAddresses = false,
+  policy,
   fetch: given,
 }: ModelsOptions): Promise<Models> {
   const own = settings.models;
@@ -51,8 +61,13 @@ export async function openModels({
   const services = user ? userServices(user) : [];
   const all = createCatalog(user ? mergeModels(known, user) : known);
   const keys = createKeyStore({ env });
-  const find = async (name: string): Promise<Model> => named(name, (wanted) => all.find(wanted));
-  const base = given ?? (await proxiedFetch(env)) ?? httpFetch;
+  const find = async (name: string): Promise<Model> => {
+    const model = named(name, (wanted) => all.find(wanted));
+    policy?.assertModel(model);
+    return model;
+  };
+  const open = given ?? createProxyFetch(env) ?? httpFetch;
+  const base = policy?.guardFetch(open) ?? open;
   const way = verbose === undefined ? base : recordingFetch(base, verbose);
   return {
     client: createModelClient({
@@ -64,11 +79,11 @@ export async function openModels({
     }),
     fallbacks: await Promise.all((settings.fallbackModels ?? []).map(find)),
     find,
-    list: async () => all.list(),
+    list: async () => all.list().filter((model) => policy?.allowsModel(model) ?? true),
     async current() {
       if (settings.model !== undefined) return find(settings.model);
       const { defaultModel } = await import("./default-model.ts");
-      const name = await defaultModel(env, keys);
+      const name = await defaultModel(env, keys, policy);
       if (name !== undefined) return find(name);
       throw new CodingAgentError(
         "no_key",
@@ -108,19 +123,4 @@ function named(name: string, find: (name: string) => Model): Model {
     }
     throw new CodingAgentError("bad_option", errorMessage(error), { cause: error });
   }
-}
-
-/** A way through the proxy that the environment names; nothing where it names none. */
-async function proxiedFetch(env: Environment): Promise<Fetch | undefined> {
-  const named = [
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-  ];
-  if (!named.some((name) => env[name])) return undefined;
-  const { proxyFetch } = await import("../core/proxy-fetch.ts");
-  return proxyFetch(env);
 }

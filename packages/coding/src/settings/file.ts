@@ -68,7 +68,7 @@ export async function settingsIn(
   path: string,
   home: string,
 ): Promise<FileSettings> {
-  const json = await parsed(content.toString("utf8"));
+  const json = await parseJson(content.toString("utf8"));
   if ("problem" in json)
     return { settings: {}, problems: [settingsError(`${path} ${json.problem}`)] };
   const object = json.value;
@@ -135,17 +135,24 @@ async function findProblems(key: SettingName, value: unknown): Promise<readonly 
     return (await import("./models.ts")).modelProblems(value);
   }
   if (key === "mcp" && SETTINGS.mcp.kind.is(value)) {
-    return (await import("./mcp.ts")).mcpProblems(value);
+    return (await import("@gyre/mcp")).readMcpServers(value).problems;
   }
   if (key === "hooks" && SETTINGS.hooks.kind.is(value)) {
     return (await import("./hooks.ts")).parseHooks(value).problems;
   }
+  if (key === "keys" && SETTINGS.keys.kind.is(value)) {
+    return (await import("./terminal/key-problems.ts")).keyProblems(value);
+  }
+  if (key === "statusLine" && SETTINGS.statusLine.kind.is(value)) {
+    return (await import("./terminal/status-line.ts")).statusLineProblems(value);
+  }
   return [];
 }
 
-type Parsed = { readonly value: unknown } | { readonly problem: string };
+export type Parsed = { readonly value: unknown } | { readonly problem: string };
 
-async function parsed(text: string): Promise<Parsed> {
+/** The value of a JSON text, or what is wrong with it, without quoting it. */
+export async function parseJson(text: string): Promise<Parsed> {
   try {
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
     return { value };

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isAddress, readMcpServers } from "@gyre/tools/mcp";
+import { isAddress, readMcpServers } from "@gyre/mcp";
 import { findCommandFiles, type ProjectCommand } from "../core/command-files.ts";
 import { parseHooks } from "./hooks.ts";
 import {

@@ -1,7 +1,13 @@
 import { join, relative, resolve, sep } from "node:path";
 import { applyToolChanges } from "../core/tool-lists.ts";
 import { CodingAgentError } from "../core/errors.ts";
-import { findProjectFile, type ProjectFile, readProjectFile, realPath } from "./project-file.ts";
+import {
+  findClaudeFiles,
+  findProjectFile,
+  type ProjectFile,
+  readProjectFile,
+  realPath,
+} from "./project-file.ts";
 import { configFolder, type Draft, type FileSettings, readSmallFile, settingsIn } from "./file.ts";
 import { settingsError, type SettingsProblem, settingsWarning } from "./problem.ts";
 import {
@@ -20,13 +26,29 @@ import type { TrustedFile } from "./trust.ts";
 
 /** The sources of settings, the first to be replaced first. */
 export type SettingsSource =
+  | "policy file"
   | "user file"
+  | "Claude Code file"
   | "project file"
   | "environment"
   | "command line"
   | "program";
 
+/** What an administrator allows at most, whatever sets more: see `Policy`. */
+export interface SettingsPolicy {
+  /** The file that says so. */
+  readonly path: string;
+  /** Rules that are added to those of all sources. */
+  readonly added: Pick<Settings, "ask" | "deny">;
+  /** Why settings of projects are not used, as a sentence; nothing where they may be. */
+  readonly refusesProjects: string | undefined;
+  /** The settings as far as they are allowed, with a sentence for each that is not. */
+  lower(settings: Settings): { settings: Settings; refused: readonly string[] };
+}
+
 export interface SettingsOptions {
+  /** Given on purpose, also where there is none. */
+  policy: SettingsPolicy | undefined;
   env: Environment;
   /** The folder to work in, absolute. */
   cwd: string;
@@ -44,11 +66,13 @@ export interface SettingsOptions {
   trustOnce?: boolean;
   /** Warns of nothing that is left out for want of trust: the caller asks about that. */
   quietAboutTrust?: boolean;
+  /** The same for files that other agents read as well: `.mcp.json` and the settings of Claude Code. */
+  quietAboutShared?: boolean;
 }
 
 /** A file that was looked for. */
 export interface SettingsFile {
-  readonly of: "user file" | "project file";
+  readonly of: "policy file" | "user file" | "Claude Code file" | "project file";
   readonly path: string;
   /**
    * `changed`: it was trusted when it had another content. `refused`: it could not be
@@ -107,21 +131,85 @@ export async function inspectSettings(
 ): Promise<LoadedSettings & { readonly problems: readonly SettingsProblem[] }> {
   const { given, readsFiles = true } = options;
   const own = given ? [{ ...given, settings: withLevel(given.settings) }] : [];
-  if (!readsFiles) return { ...merged(own), layers: own, files: [], problems: [] };
+  if (!readsFiles) {
+    return underPolicy(
+      await withOwnRules({ layers: own, files: [], problems: [] }, options),
+      options,
+    );
+  }
   const user = await userSettings(options);
   const project = await projectSettings(options, user);
   const environment = await variableSettings(options);
+  const claude =
+    findClaudeFiles(options).length > 0
+      ? await (await import("./claude-settings.ts")).readClaudeSettings(options)
+      : { layers: [], files: [], problems: [] };
   const layers: SettingsLayer[] = [
     { source: "user file", settings: withLevel(user.settings) },
+    ...claude.layers,
     { source: "project file", settings: withLevel(project?.settings ?? {}) },
     { source: "environment", settings: withLevel(environment.settings) },
     ...own,
   ];
-  return {
-    ...merged(layers),
+  const found = {
     layers,
-    files: [user.file, ...(project ? [project.file] : [])],
-    problems: [...user.problems, ...(project?.problems ?? []), ...environment.problems],
+    files: [user.file, ...claude.files, ...(project ? [project.file] : [])],
+    problems: [
+      ...user.problems,
+      ...claude.problems,
+      ...(project?.problems ?? []),
+      ...environment.problems,
+    ],
+  };
+  return underPolicy(await withOwnRules(found, options), options);
+}
+
+/** Rules that are written as Claude Code has them become ours, wherever they are. */
+async function withOwnRules(found: Found, options: SettingsOptions): Promise<Found> {
+  const isForeign = ({ settings: { allow = [], ask = [], deny = [] } }: SettingsLayer): boolean =>
+    [...allow, ...ask, ...deny].some((rule) => CLAUDE_RULE.test(rule));
+  if (!found.layers.some(isForeign)) return found;
+  const { translateLists } = await import("./claude/rules.ts");
+  const place = { cwd: realPath(options.cwd), home: options.home };
+  const problems = [...found.problems];
+  const layers = found.layers.map(({ source, settings }) => {
+    const { lists, failed } = translateLists(settings, place);
+    problems.push(...failed.map((rule) => settingsError(`${source}: ${rule} has no equal here.`)));
+    return { source, settings: lists };
+  });
+  return { ...found, layers, problems };
+}
+
+/** Tools of Claude Code have names that begin with a capital letter. */
+const CLAUDE_RULE = /^\s*(?:[A-Z]|mcp__)/;
+
+type Found = Pick<Inspected, "layers" | "files" | "problems">;
+type Inspected = Awaited<ReturnType<typeof inspectSettings>>;
+
+/** What was asked for just now and is not allowed is an error; anything else is lowered, with a warning. */
+function underPolicy(
+  { layers, files, problems }: Found,
+  { policy, trustOnce = false }: SettingsOptions,
+): Inspected {
+  if (!policy) return { ...merged(layers), layers, files, problems };
+  const refusals: SettingsProblem[] = [];
+  const { refusesProjects, path } = policy;
+  if (trustOnce && refusesProjects !== undefined) refusals.push(settingsError(refusesProjects));
+  const lowered = layers.map(({ source, settings: given }): SettingsLayer => {
+    const { settings, refused } = policy.lower(given);
+    const isAsked = source === "command line" || source === "program";
+    const from = isAsked ? "" : `${source}: `;
+    refusals.push(
+      ...refused.map((text) => (isAsked ? settingsError : settingsWarning)(`${from}${text}`)),
+    );
+    return { source, settings };
+  });
+  const all: SettingsLayer[] = [{ source: "policy file", settings: policy.added }, ...lowered];
+  return {
+    ...merged(all),
+    layers: all,
+    files: [{ of: "policy file", path, state: "used" }, ...files],
+    problems: [...problems, ...refusals],
   };
 }
 
@@ -158,18 +246,31 @@ export interface ReadFile extends FileSettings {
   readonly file: SettingsFile;
 }
 
+/** Where the user's own file is. `by`: what names it, if it is not the usual one. */
+export function findUserFile({
+  cwd,
+  env,
+  home,
+  start = cwd,
+  userFile,
+}: Pick<SettingsOptions, "cwd" | "env" | "home" | "start" | "userFile">): {
+  path: string;
+  by?: string;
+} {
+  if (userFile) return userFile;
+  const variable = env["GYRE_CONFIG"];
+  if (variable) return { path: resolve(start, variable), by: "GYRE_CONFIG" };
+  return { path: join(configFolder(env, home), "config.json") };
+}
+
 /** What the user's own file sets. */
 export async function userSettings(options: SettingsOptions): Promise<ReadFile> {
-  const { env, home, cwd, start = cwd } = options;
-  const variable = env["GYRE_CONFIG"];
-  const named =
-    options.userFile ??
-    (variable ? { path: resolve(start, variable), by: "GYRE_CONFIG" } : undefined);
-  const path = named?.path ?? join(configFolder(env, home), "config.json");
+  const { home } = options;
+  const { path, by } = findUserFile(options);
   const read = readSmallFile(path);
   const file = { of: "user file", path } as const;
   if (!read) {
-    const problems = named ? [settingsError(`${named.by}: there is no file ${path}.`)] : [];
+    const problems = by === undefined ? [] : [settingsError(`${by}: there is no file ${path}.`)];
     return { file: { ...file, state: "missing" }, settings: {}, problems };
   }
   if ("problem" in read) {
@@ -198,6 +299,10 @@ async function projectSettings(
     settings: {},
     problems: texts.map(settingsWarning),
   });
+  const refusal = options.policy?.refusesProjects;
+  if (refusal !== undefined) {
+    return unused("refused", ...(quietAboutTrust ? [] : [`${path} is not used. ${refusal}`]));
+  }
   const read = readProjectFile(project, cwd);
   if ("problem" in read) return unused("refused", `${path} is not used: it ${read.problem}.`);
   const given = await settingsIn(read.content, path, home);

@@ -1,7 +1,10 @@
 import { isAbsolute, join, resolve } from "node:path";
+import type { ThinkingBudgets } from "@gyre/ai";
 import { addToolLists, DEFAULT_TOOLS } from "../core/tool-lists.ts";
-import { MODE_NAMES, THINKING_NAMES } from "../text/choices.ts";
+import { MODE_NAMES, parseMode, THINKING_NAMES } from "../text/choices.ts";
 import type { LanguageServerSetting, Settings } from "./settings.ts";
+import { DEFAULT_KEYS, type KeySettings } from "./terminal/key-actions.ts";
+import type { StatusLineSetting } from "./terminal/status-line.ts";
 
 export type SettingName = keyof Settings;
 export type SettingValue<K extends SettingName> = NonNullable<Settings[K]>;
@@ -60,7 +63,7 @@ const TEXT: Kind<string> = {
   read: (text) => (isText(text) ? text : undefined),
 };
 
-const TEXTS: Kind<readonly string[]> = {
+export const TEXTS: Kind<readonly string[]> = {
   allowed: "a list of texts that are not empty",
   allowedText: 'names with commas between them, or "none"',
   schema: { type: "array", items: TEXT_SCHEMA },
@@ -76,7 +79,7 @@ const TEXTS: Kind<readonly string[]> = {
 const DOMAIN = /^(?:\*\.)?[^\s*/@:[\]]+(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](?::\d{1,5})?$/;
 const isDomain = (value: unknown): value is string => isText(value) && DOMAIN.test(value);
 
-const DOMAINS: Kind<readonly string[]> = {
+export const DOMAINS: Kind<readonly string[]> = {
   allowed: 'a list of hosts as "registry.npmjs.org", "*.github.com" or "localhost:8080"',
   allowedText: 'hosts with commas between them, or "none"',
   schema: { type: "array", items: { type: "string", pattern: DOMAIN.source } },
@@ -87,7 +90,7 @@ const DOMAINS: Kind<readonly string[]> = {
   },
 };
 
-const YES_OR_NO: Kind<boolean> = {
+export const YES_OR_NO: Kind<boolean> = {
   allowed: "true or false",
   allowedText: "true, false, 1 or 0",
   schema: { type: "boolean" },
@@ -173,6 +176,23 @@ const SERVERS: Kind<Readonly<Record<string, unknown>>> = {
         cwd: { description: "Where it is started.", type: "string" },
         url: { description: "Where the server is.", type: "string" },
         headers: { type: "object", additionalProperties: { type: "string" } },
+        oauth: {
+          description: "What an authorization server knows us by; false: no logins.",
+          anyOf: [
+            { const: false },
+            {
+              type: "object",
+              properties: {
+                clientId: TEXT_SCHEMA,
+                clientSecret: TEXT_SCHEMA,
+                issuer: { description: "The one that the client belongs to.", ...TEXT_SCHEMA },
+                clientMetadataUrl: TEXT_SCHEMA,
+                scopes: { type: "array", items: TEXT_SCHEMA },
+                callbackPort: { type: "integer", minimum: 1, maximum: 65_535 },
+              },
+            },
+          ],
+        },
         disabled: { type: "boolean" },
         timeout: { description: "Milliseconds for a call.", type: "number", exclusiveMinimum: 0 },
         tools: { description: "The tools that are used.", type: "array", items: TEXT_SCHEMA },
@@ -219,6 +239,11 @@ function isLanguageServer(value: unknown): value is LanguageServerSetting {
   return isProgram && MODELS.is(files) && Object.values(files).every(isText);
 }
 
+const COMMAND_SCHEMA = {
+  description: "For a shell, or a program and its arguments.",
+  anyOf: [TEXT_SCHEMA, { type: "array", items: { type: "string" }, minItems: 1 }],
+};
+
 const HOOK_SCHEMA = {
   type: "object",
   properties: {
@@ -226,10 +251,7 @@ const HOOK_SCHEMA = {
       description: "A regular expression for the whole name of a tool.",
       type: "string",
     },
-    command: {
-      description: "For a shell, or a program and its arguments.",
-      anyOf: [TEXT_SCHEMA, { type: "array", items: { type: "string" }, minItems: 1 }],
-    },
+    command: COMMAND_SCHEMA,
     timeout: { description: "Seconds.", type: "number", exclusiveMinimum: 0 },
     hooks: { description: "As other agents write them.", type: "array", items: { type: "object" } },
   },
@@ -254,7 +276,7 @@ const HOOKS: Kind<Readonly<Record<string, unknown>>> = {
   read: () => undefined,
 };
 
-function choiceKind<const T extends string>(values: readonly T[]): Kind<T> {
+export function choiceKind<const T extends string>(values: readonly T[]): Kind<T> {
   const is = (value: unknown): value is T => values.some((one) => one === value);
   return {
     allowed: `one of ${values.map((value) => `"${value}"`).join(", ")}`,
@@ -263,6 +285,78 @@ function choiceKind<const T extends string>(values: readonly T[]): Kind<T> {
     read: (text) => (is(text) ? text : undefined),
   };
 }
+
+const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+const THEME_NAME: Kind<string> = {
+  allowed: '"auto", "light", "dark", or the name of a file of a theme without its .json',
+  schema: { type: "string", pattern: NAME.source },
+  is: (value): value is string => typeof value === "string" && NAME.test(value),
+  read: (text) => (NAME.test(text) ? text : undefined),
+};
+
+/** Its parts are looked at in terminal/key-problems.ts, which is not loaded where there are none. */
+const KEYS: Kind<KeySettings> = {
+  allowed: 'an object such as { "expand": "ctrl+x", "suspend": [] }',
+  schema: {
+    type: "object",
+    properties: Object.fromEntries(
+      Object.keys(DEFAULT_KEYS).map((action) => [
+        action,
+        { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
+      ]),
+    ),
+  },
+  is: (value): value is KeySettings => MODELS.is(value),
+  read: () => undefined,
+};
+
+/** Its parts are looked at in terminal/status-line.ts, which is not loaded where there is none. */
+const STATUS_LINE: Kind<StatusLineSetting> = {
+  allowed: 'a text such as "{model} · {mode}{fill}{cost}", or { "command": … }',
+  schema: {
+    anyOf: [
+      TEXT_SCHEMA,
+      {
+        type: "object",
+        properties: { type: { enum: ["command"] }, command: COMMAND_SCHEMA },
+        required: ["command"],
+        additionalProperties: false,
+      },
+    ],
+  },
+  is: (value): value is StatusLineSetting => {
+    if (isText(value)) return true;
+    if (!MODELS.is(value)) return false;
+    const { command, type = "command", ...others } = value;
+    const isProgram =
+      isText(command) ||
+      (Array.isArray(command) &&
+        command.length > 0 &&
+        command.every((each) => typeof each === "string"));
+    return isProgram && type === "command" && Object.keys(others).length === 0;
+  },
+  read: (text) => (isText(text) ? text : undefined),
+};
+
+const QUEUE_MODE = choiceKind(["one-at-a-time", "all"]);
+
+/** The levels that have a budget. */
+const BUDGET_NAMES = THINKING_NAMES.filter((level) => level !== "off");
+
+const BUDGETS: Kind<ThinkingBudgets> = {
+  allowed: 'an object such as { "low": 2048, "high": 32000 }',
+  schema: {
+    type: "object",
+    properties: Object.fromEntries(BUDGET_NAMES.map((level) => [level, COUNT.schema])),
+    additionalProperties: false,
+  },
+  is: (value): value is ThinkingBudgets =>
+    MODELS.is(value) &&
+    Object.entries(value).every(
+      ([level, tokens]) => BUDGET_NAMES.some((each) => each === level) && COUNT.is(tokens),
+    ),
+  read: () => undefined,
+};
 
 function numberIn(text: string, form: RegExp, kind: Kind<number>): number | undefined {
   const value = form.test(text.trim()) ? Number(text) : undefined;
@@ -313,6 +407,16 @@ const usersOwnFacts: ProjectRule<string> = {
   allows: () => false,
 };
 
+const usersOwnSearch: ProjectRule<string> = {
+  why: "Where your searches go is for you to say.",
+  allows: () => false,
+};
+
+const usersOwnHands: ProjectRule<unknown> = {
+  why: "How you type is for you to say.",
+  allows: () => false,
+};
+
 /**
  * Every setting, once: what is checked, read from variables and options, described in the JSON
  * Schema and listed in docs/configuration.md is all made from this, or held against it.
@@ -340,6 +444,19 @@ export const SETTINGS: {
     env: "GYRE_THINKING",
     flag: "thinking",
   },
+  thinkingBudgets: {
+    kind: BUDGETS,
+    about: "Tokens for each level of thinking, for services that take a number.",
+    otherwise: "those of the service",
+    add: (earlier, later) => ({ ...earlier, ...later }),
+  },
+  cacheRetention: {
+    kind: choiceKind(["none", "short", "long"]),
+    about:
+      'How long services keep what requests begin with. "long" is an hour or a day where they have it, and may cost more.',
+    standard: "short",
+    env: "GYRE_CACHE_RETENTION",
+  },
   tools: {
     kind: TEXTS,
     about:
@@ -350,7 +467,7 @@ export const SETTINGS: {
     add: addToolLists,
   },
   mode: {
-    kind: choiceKind(MODE_NAMES),
+    kind: { ...choiceKind(MODE_NAMES), read: parseMode },
     about: "What it may do without being asked about.",
     otherwise: "auto where a sandbox holds, else ask",
     env: "GYRE_MODE",
@@ -414,6 +531,19 @@ export const SETTINGS: {
       allows: () => false,
     },
   },
+  addDirs: {
+    kind: TEXTS,
+    about:
+      "Further folders that belong to the workspace: for tools, commands and /rewind. Adds up.",
+    otherwise: "none",
+    flag: "add-dir",
+    add: together,
+    from: (paths, folder, home) => paths.map((path) => ownPath(path, folder, home)),
+    project: {
+      why: "Which folders outside of the project it may change is for you to say.",
+      allows: () => false,
+    },
+  },
   writable: {
     kind: TEXTS,
     about: "Folders outside of the project that commands in the sandbox may change.",
@@ -462,6 +592,12 @@ export const SETTINGS: {
     flag: "max-cost",
     project: ownLimit,
   },
+  raceTest: {
+    kind: TEXT,
+    about:
+      "The command by which /race compares the rivals: run in the copy of each, through permissions.",
+    otherwise: "none",
+  },
   timeout: {
     kind: DURATION,
     about: "Ends a run after this many seconds.",
@@ -505,6 +641,18 @@ export const SETTINGS: {
     env: "GYRE_RETRY_TIME",
     project: ownLimit,
   },
+  steeringMode: {
+    kind: QUEUE_MODE,
+    about: "Whether messages that steer are sent one after the other, a turn each, or all at once.",
+    standard: "one-at-a-time",
+    env: "GYRE_STEERING_MODE",
+  },
+  followUpMode: {
+    kind: QUEUE_MODE,
+    about: "Whether messages that wait for the end are sent one after the other, or all at once.",
+    standard: "one-at-a-time",
+    env: "GYRE_FOLLOW_UP_MODE",
+  },
   systemPrompt: {
     kind: TEXT,
     about: "In place of what the system prompt begins with: who the agent is, and how it works.",
@@ -545,11 +693,26 @@ export const SETTINGS: {
       allows: (value) => !value,
     },
   },
+  facts: {
+    kind: YES_OR_NO,
+    about:
+      "Whether the model gets date, system, folder, git, mode, sandbox and the tools that are off with the first prompt.",
+    standard: true,
+    env: "GYRE_FACTS",
+  },
   oracle: {
     kind: TEXT,
     about: "The model of the tool oracle.",
     otherwise: "the model itself",
     env: "GYRE_ORACLE",
+  },
+  webSearch: {
+    kind: TEXT,
+    about:
+      "What the tool web_search searches with: service, which is the model's own service, or the address of a search engine with {query} in it.",
+    otherwise: "no search",
+    env: "GYRE_WEB_SEARCH",
+    project: usersOwnSearch,
   },
   smallModel: {
     kind: TEXT,
@@ -645,11 +808,44 @@ export const SETTINGS: {
     otherwise: "TypeScript and Python, where a server is installed and a sandbox holds",
     project: { why: "They are programs that run unasked.", allows: () => false },
   },
+  editorMode: {
+    kind: choiceKind(["normal", "vim"]),
+    about: "How the prompt takes keys in the terminal: as most programs do, or as vim.",
+    standard: "normal",
+    env: "GYRE_EDITOR_MODE",
+    project: usersOwnHands,
+  },
+  keys: {
+    kind: KEYS,
+    about: "Keys of the terminal, by what they do.",
+    otherwise: "those that /help shows",
+    project: usersOwnHands,
+  },
+  statusLine: {
+    kind: STATUS_LINE,
+    about: "The last row of the terminal: a text with fields, or a program that prints it.",
+    otherwise: "model, mode, branch and jobs; context, cost and tokens",
+    project: { why: "What runs unasked in your terminal is for you to say.", allows: () => false },
+  },
+  theme: {
+    kind: THEME_NAME,
+    about:
+      "The colors of the terminal: auto asks it, light, dark, or the name of a theme of your own.",
+    standard: "auto",
+    env: "GYRE_THEME",
+  },
   notify: {
     kind: choiceKind(["off", "bell", "desktop"]),
     about: "How the terminal says that it is done or asks: by its bell, or by a notification too.",
     standard: "off",
     env: "GYRE_NOTIFY",
+  },
+  notifyAfter: {
+    kind: DURATION,
+    about:
+      "How long a prompt takes for its end to be said so. In a terminal that is not in front, any end is.",
+    standard: 5,
+    env: "GYRE_NOTIFY_AFTER",
   },
   screenReader: {
     kind: YES_OR_NO,

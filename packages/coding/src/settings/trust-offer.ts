@@ -17,6 +17,7 @@ import {
   computeFingerprint,
   readTrustFile,
   type TrustedFile,
+  type TrustedFolders,
   trustFile,
   findTrust,
   writeTrustFile,
@@ -97,6 +98,21 @@ export function storeTrust(offer: TrustOffer, env: Environment, home: string): s
   writeTrustFile(store, new Map([...folders, [key, computeFingerprint(files)]]));
   const still = before === "trusted" ? "still" : "now";
   return `${oneLine(name)} is ${still} trusted, until ${until} changes.`;
+}
+
+/** Before the name of what is left out: it is not asked about again as long as it stays as it was. */
+const LEFT_OUT = "left out: ";
+
+/** Has it left out without a question from now on, as long as it stays as it was read. Throws `TrustFileError`. */
+export function storeLeftOut({ files, key }: TrustOffer, env: Environment, home: string): void {
+  const store = trustFile(env, home);
+  const print = computeFingerprint(files);
+  writeTrustFile(store, new Map([...readTrustFile(store), [LEFT_OUT + key, print]]));
+}
+
+/** Whether the user wants no question about it, as it is now. */
+export function isLeftOut(folders: TrustedFolders, { files, key }: TrustOffer): boolean {
+  return folders.get(LEFT_OUT + key) === computeFingerprint(files);
 }
 
 /** What settings can do beside setting something. */

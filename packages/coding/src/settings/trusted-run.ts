@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { McpServerEntry } from "@gyre/mcp";
 import { placesThatRun, watchFiles } from "./files-that-run.ts";
 import { type CommandHook, parseHooks } from "./hooks.ts";
 import type { SettingsLayer } from "./load.ts";

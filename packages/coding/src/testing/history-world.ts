@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { type RunInfo, type ToolInvocation, toResult } from "@gyre/agent";
 import { createSession, type Session } from "@gyre/sessions";
 import { type Access, type GuardedTool, openWorkspace, type Workspace } from "@gyre/tools";
-import { findPresentation } from "@gyre/tools/catalog";
+import { findPresentation } from "../core/presentations.ts";
 import { FileRecorder, type RecorderOptions } from "../file-history/recorder.ts";
 
-const RUN: RunInfo = {
+export const RUN: RunInfo = {
   fallbacks: [],
   sessionId: "test",
   model: { id: "none", name: "none", api: "none", provider: "none" },
@@ -27,8 +27,8 @@ export interface HistoryWorld {
   jobs: { areRunning: boolean };
   /** A prompt and all that is done for it. Gives the entry of the prompt. */
   run(work: () => Promise<unknown>, text?: string): Promise<number>;
-  /** A call of a tool that may do anything. */
-  shell(work: () => Promise<unknown>): Promise<void>;
+  /** A call of a tool that may do anything; `command`: what it says that it runs. */
+  shell(work: () => Promise<unknown>, command?: string): Promise<void>;
   /** A call of a tool that says which files it changes. */
   edit(paths: readonly string[], work: () => Promise<unknown>): Promise<void>;
   /** A call of a real tool. */
@@ -109,7 +109,12 @@ export async function historyWorld({
       await recorder.lines();
       return id;
     },
-    shell: (work) => call("shell", { kind: "run", targets: [], summary: "" }, work),
+    shell: (work, command) =>
+      call(
+        "shell",
+        { kind: "run", targets: command === undefined ? [] : [command], summary: "" },
+        work,
+      ),
     edit: (paths, work) => call("edit", { kind: "write", targets: paths, summary: "" }, work),
     async use(tool, args) {
       const given = { ...invocation(tool.name, undefined), tool, args };

@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findProjectFile } from "../settings/project-file.ts";
 import { readSmallFile } from "../settings/file.ts";
-import { inspectSettings, loadSettings, trustedFile } from "../settings/load.ts";
+import {
+  inspectSettings,
+  loadSettings,
+  type SettingsPolicy,
+  trustedFile,
+} from "../settings/load.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Environment } from "../core/environment.ts";
 import { computeFingerprint, trustFile, writeTrustFile } from "../settings/trust.ts";
@@ -33,6 +38,7 @@ export interface LoadOptions {
   /** Default: the project. */
   cwd?: string;
   start?: string;
+  policy?: SettingsPolicy;
 }
 
 const made: string[] = [];
@@ -58,9 +64,11 @@ export function settingsWorld(files: { user?: unknown; project?: unknown } = {})
     cwd = project,
     start,
     userFile,
+    policy,
     ...rest
   }: LoadOptions) => ({
     ...rest,
+    policy,
     env,
     given: { source: "command line", settings: given } as const,
     ...(userFile !== undefined && { userFile: { path: userFile, by: "--config" } }),

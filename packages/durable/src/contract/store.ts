@@ -294,6 +294,8 @@ export interface NewStoredSession extends StoredHeader {
   /** What it begins with, numbered from 1. */
   readonly entries: readonly EntryRow[];
   readonly leaf: number | null;
+  /** The hashes of contents that it shares with another session, as far as that has them. */
+  readonly files?: { readonly from: string; readonly hashes: readonly string[] };
 }
 
 /** A session of a list. */
@@ -306,16 +308,24 @@ export interface StoredSession extends StoredHeader {
   readonly title?: string;
   /** The beginning of the data of the first message of a user. */
   readonly prompt?: string;
+  /** It was put away, and no message followed. */
+  readonly isArchived: boolean;
 }
+
+/** What the order of a list goes by. */
+export type SessionPlace = Pick<StoredSession, "id" | "createdAt" | "updatedAt">;
 
 export interface SessionFilter {
   readonly tenant: string;
   readonly cwd?: string;
+  readonly isArchived?: boolean;
   /** By the last write, the newest first; else by the time that they were made. */
   readonly order: "updated" | "created";
-  /** With the order `created`: behind this session of an earlier answer. */
-  readonly after?: { readonly createdAt: number; readonly id: string };
+  /** Behind this session of an earlier answer. */
+  readonly after?: SessionPlace;
   readonly limit: number;
+  /** Without sizes, and with less of prompts: for many that are looked through. */
+  readonly isBrief?: boolean;
 }
 
 /** What has a session: a worker, for a run where one is open. */
@@ -340,8 +350,15 @@ export interface SessionTable {
   list(filter: SessionFilter): Promise<StoredSession[]>;
   /** The ids with this beginning, in order. */
   listIds(tenant: string, prefix: string, limit: number): Promise<string[]>;
-  /** Deletes a session that nothing has, with its runs. */
+  /** Deletes a session that nothing has, with its runs, and contents of files that no other has. */
   remove(id: string): Promise<"removed" | "held" | "not found">;
+  /**
+   * Stores the contents of a file that a session refers to, by their SHA-256 in hexadecimal. Sessions share
+   * contents that are the same, which are deleted with the last of them. Nothing where there is no such session.
+   */
+  writeFile(session: string, sha256: string, bytes: Uint8Array): Promise<void>;
+  /** The contents of a file, for a session that has it. */
+  readFile(session: string, sha256: string): Promise<Uint8Array | undefined>;
 }
 
 export interface ClaimWish {

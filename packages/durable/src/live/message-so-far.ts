@@ -81,7 +81,8 @@ export class MessageSoFar {
         case "serviceTool":
           return [{ type: "service_tool", contentIndex, content: block }];
         case "image":
-          return [{ type: "image", contentIndex, content: block }];
+        case "file":
+          return [{ type: block.type, contentIndex, content: block }];
         default:
           return block satisfies never;
       }

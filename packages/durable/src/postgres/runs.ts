@@ -14,6 +14,7 @@ import {
   toRun,
 } from "../sql/rows.ts";
 import { type Database, NOW, type Session } from "./driver/database.ts";
+import { dropFiles } from "../files/postgres-files.ts";
 
 export async function readRun(db: Session, id: string): Promise<RunRow | undefined> {
   const [row] = await selectRuns(db, SELECT_RUN_BY_ID, [id]);
@@ -124,6 +125,7 @@ export async function pruneRuns(
     const ids = empty.map(({ id }) => id);
     await db.run("delete from gyre_entry where session = any($1)", ids);
     await db.run("delete from gyre_inbox where session = any($1)", ids);
+    await dropFiles(db, ids);
     // A run may have been started since: its session stays.
     await db.run(
       `delete from gyre_session s where id = any($1) and status = 'idle'

@@ -2,7 +2,7 @@ import { DurableError } from "../contract/errors.ts";
 import type { Session } from "./driver/database.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 8;
 
 /** Keeps two processes from changing the tables at once. */
 const MIGRATION_LOCK = 4_715_020_211;
@@ -84,6 +84,42 @@ const MIGRATIONS: readonly (readonly string[])[] = [
       primary key (session, client))`,
     "create index on gyre_tool_client (holder)",
     "alter table gyre_session add column tool_changes bigint not null default 0",
+  ],
+  [
+    // What lists show, kept by the database: also where a program of an older version writes. The
+    // role of a message stands at the beginning of its entry.
+    "create index on gyre_header (created_at, session)",
+    "alter table gyre_header add column title text",
+    "alter table gyre_header add column prompt text",
+    "alter table gyre_header add column archived bigint not null default 0",
+    `update gyre_header h set
+      title = (select e.data from gyre_entry e where e.session = h.session and e.type = 'title'
+        order by e.seq desc limit 1),
+      prompt = (select substr(e.data, 1, 65536) from gyre_entry e where e.session = h.session
+        and e.type = 'message' and substr(e.data, 1, 200) like '%"role":"user"%'
+        order by e.seq limit 1)`,
+    `create function gyre_entry_added() returns trigger language plpgsql as $body$
+    begin
+      if new.type = 'title' then
+        update gyre_header set title = new.data where session = new.session;
+      elsif new.type = 'archive' then
+        update gyre_header set archived = (new.data like '%"archived":true%')::int
+          where session = new.session;
+      else
+        update gyre_header set archived = 0 where session = new.session and archived = 1;
+        update gyre_header set prompt = substr(new.data, 1, 65536) where session = new.session
+          and prompt is null and substr(new.data, 1, 200) like '%"role":"user"%';
+      end if;
+      return null;
+    end $body$`,
+    `create trigger entry_added after insert on gyre_entry for each row
+      when (new.type in ('title', 'archive', 'message')) execute function gyre_entry_added()`,
+  ],
+  [
+    "create table gyre_file (sha256 text primary key, data bytea not null)",
+    `create table gyre_session_file (
+      session text not null, sha256 text not null, primary key (session, sha256))`,
+    "create index on gyre_session_file (sha256)",
   ],
 ];
 

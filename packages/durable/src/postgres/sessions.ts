@@ -17,8 +17,9 @@ import {
   toStoredSession,
 } from "../sql/sessions.ts";
 import { type Database, NOW, Rollback, type Session } from "./driver/database.ts";
+import { dropFiles, readFile, writeFile } from "../files/postgres-files.ts";
 
-/** Made all or not at all, in one round trip. */
+/** Made all or not at all, in one round trip. Shared files are not deleted with the other session meanwhile. */
 const CREATE = `with session as (
     insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, ready_at, created_at, updated_at)
     values ($1, $2, $3, '', 'idle', $4::bigint, $5::bigint, ${NOW}, ${NOW}, ${NOW})
@@ -31,6 +32,12 @@ const CREATE = `with session as (
     select session.id, e.seq, e.parent, e.type, e.data, 0, e.at from session,
       unnest($9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::bigint[])
         as e(seq, parent, type, data, at)
+  ), shared as (
+    select f.sha256 from gyre_file f join gyre_session_file s on s.sha256 = f.sha256
+    where s.session = $14 and f.sha256 = any($15::text[]) for share of f
+  ), files as (
+    insert into gyre_session_file (session, sha256)
+    select session.id, shared.sha256 from session, shared
   ) select id from session`;
 
 const READ = numberMarks(SELECT_SESSION);
@@ -45,7 +52,7 @@ export class PostgresSessions implements SessionTable {
   }
 
   async create(session: NewStoredSession): Promise<boolean> {
-    const { id, tenant, pool, entries, leaf, cwd, source, createdAt } = session;
+    const { id, tenant, pool, entries, leaf, cwd, source, createdAt, files } = session;
     const added = await this.#database.run(
       CREATE,
       ...[id, tenant, pool, entries.length, leaf, cwd, source ?? null, createdAt],
@@ -54,6 +61,7 @@ export class PostgresSessions implements SessionTable {
       entries.map(({ type }) => type),
       entries.map(({ data }) => data),
       entries.map(({ timestamp }) => timestamp),
+      ...[files?.from ?? "", [...(files?.hashes ?? [])]],
     );
     return added > 0;
   }
@@ -108,10 +116,19 @@ export class PostgresSessions implements SessionTable {
       await db.run("delete from gyre_inbox where session = $1", id);
       await db.run("delete from gyre_run where session = $1", id);
       await db.run("delete from gyre_header where session = $1", id);
+      await dropFiles(db, [id]);
       await db.run("delete from gyre_session where id = $1", id);
       return "removed" as const;
     });
     return outcome instanceof Rollback ? outcome.value : outcome;
+  }
+
+  writeFile(session: string, sha256: string, bytes: Uint8Array): Promise<void> {
+    return writeFile(this.#database, session, sha256, bytes);
+  }
+
+  readFile(session: string, sha256: string): Promise<Uint8Array | undefined> {
+    return readFile(this.#database, session, sha256);
   }
 }
 

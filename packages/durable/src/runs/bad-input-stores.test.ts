@@ -127,7 +127,7 @@ describeStores("bad input", (store) => {
         ],
         [
           { type: "result", result: "By hand." },
-          `The result for "${id}" has "content", a list of texts and images.`,
+          `The result for "${id}" has "content", a list of texts, images and files.`,
         ],
       ];
       for (const [decision, message] of wrong) {

@@ -4,11 +4,7 @@ import { isUnavailable } from "../contract/errors.ts";
 import { assertFits } from "../contract/messages.ts";
 import type { AppendOutcome, Change, Claim, Finish, Store } from "../contract/store.ts";
 import type { Holder } from "./holder.ts";
-
-const MIN_PAUSE_MS = 20;
-const MAX_PAUSE_MS = 500;
-/** How long a write waits for a store that does not answer. */
-const MAX_AWAY_MS = 30_000;
+import { insist } from "./insist.ts";
 
 /**
  * The entries of a session that a program has claimed. Where the claim is lost and no other has
@@ -74,7 +70,7 @@ export class HeldLog implements EntryLog {
   async #finish(): Promise<void> {
     const change: Change = { seq: this.#seq, entries: [], leaf: this.#leaf };
     for (;;) {
-      const { wakes, items } = await this.#insist(() => this.#store.readInbox(this.#claim.session));
+      const { wakes, items } = await insist(() => this.#store.readInbox(this.#claim.session));
       const dues = items.flatMap(({ kind, dueInMs }) => (kind === "prompt" ? dueInMs : []));
       const readyInMs = Math.min(...dues);
       const finish: Finish = {
@@ -82,32 +78,20 @@ export class HeldLog implements EntryLog {
         status: dues.length > 0 ? "ready" : "idle",
         ...(dues.length > 0 && readyInMs > 0 && { readyInMs }),
       };
-      const outcome = await this.#insist(() => this.#store.finish(this.#claim, change, finish));
+      const outcome = await insist(() => this.#store.finish(this.#claim, change, finish));
       if (outcome !== "woken") return;
     }
   }
 
   async #write<T>(commit: () => Promise<T>): Promise<T> {
     try {
-      return await this.#insist(commit);
+      return await insist(commit);
     } catch (error) {
       const message = `The session ${this.#claim.session} cannot be written: ${errorMessage(error)}`;
       const failure = new SessionError("write_failed", message, { cause: error });
       // Whether it was stored is not known: what would follow it might stand in its place.
       if (isUnavailable(error)) this.#failure = failure;
       throw failure;
-    }
-  }
-
-  async #insist<T>(commit: () => Promise<T>): Promise<T> {
-    const since = performance.now();
-    for (let pause = MIN_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-      try {
-        return await commit();
-      } catch (error) {
-        if (!isUnavailable(error) || performance.now() - since > MAX_AWAY_MS) throw error;
-      }
-      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 

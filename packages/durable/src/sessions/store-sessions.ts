@@ -2,31 +2,51 @@ import { type Clock, isRecord, PartialJsonParser, systemClock } from "@gyre/ai";
 import {
   addToSummary,
   chooseSession,
+  createFilter,
   createHeader,
   type EntryLogSession,
   type EntryRow,
+  type ForkOptions,
   isBeside,
+  listStoredHashes,
   type NewSession,
   openEntryLog,
+  searchSessions,
   type OpenOptions,
   type Session,
   SESSION_VERSION,
   SessionError,
   type SessionHeader,
+  type SessionListOptions,
   type SessionPage,
+  type SessionPageOptions,
+  type SessionSearchOptions,
+  type SessionSearchPage,
   type SessionStorage,
   type SessionSummary,
   summarizeHeader,
 } from "@gyre/sessions";
 import { assertName } from "../contract/messages.ts";
-import type { Store, StoredHeader, StoredSession } from "../contract/store.ts";
+import type {
+  NewStoredSession,
+  SessionFilter,
+  SessionPlace,
+  Store,
+  StoredHeader,
+  StoredSession,
+} from "../contract/store.ts";
 import { HeldLog } from "./held-log.ts";
 import { Holder } from "./holder.ts";
+import { StoreFiles } from "./store-files.ts";
 
 const DEFAULT_LEASE_MS = 5_000;
 /** Ids that are looked at for those that are near to a wrong one. */
 const MAX_IDS = 1_000;
 const MAX_LISTED = 1_000_000;
+/** Sessions that are looked through at most for a page with some words. */
+const MAX_SEARCHED = 5_000;
+/** How many at first, for words that many have. */
+const FIRST_SEARCHED = 500;
 
 /** How sessions of a store are made and opened. */
 export interface SessionsOptions {
@@ -93,39 +113,93 @@ export class StoreSessions implements SessionStorage {
     return toSummary(await this.#find(idOrPrefix));
   }
 
-  async list({ cwd, limit = MAX_LISTED }: { cwd?: string; limit?: number } = {}): Promise<
-    SessionSummary[]
-  > {
-    const where = cwd === undefined ? {} : { cwd };
+  async list({
+    limit = MAX_LISTED,
+    ...options
+  }: SessionListOptions & { limit?: number } = {}): Promise<SessionSummary[]> {
+    const isListed = createFilter(options);
     const rows = await this.#store.sessions.list({
-      ...{ tenant: this.#tenant, order: "updated", limit },
-      ...where,
+      ...{ ...this.#filter(options), order: "updated" },
+      limit: hasWords(options) ? MAX_LISTED : limit,
     });
-    return rows.map(toSummary);
+    return rows
+      .map(toSummary)
+      .filter((each) => isListed(each))
+      .slice(0, limit);
   }
 
-  async listPage(options: { cwd: string; limit: number; after?: string }): Promise<SessionPage> {
-    const { cwd, limit, after = "" } = options;
-    const [, createdAt = "", id = ""] = /^(-?\d+)_(.+)$/s.exec(after) ?? [];
+  async listPage(options: SessionPageOptions): Promise<SessionPage> {
+    const { limit, order = "created" } = options;
+    const filter = { ...this.#filter(options), order };
+    const after = parsePlace(options.after ?? "");
+    if (hasWords(options)) return this.#search(filter, after, options);
     const rows = await this.#store.sessions.list({
-      ...{ tenant: this.#tenant, cwd, order: "created", limit: limit + 1 },
-      ...(id !== "" && { after: { createdAt: Number(createdAt), id } }),
+      ...{ ...filter, limit: limit + 1 },
+      ...(after && { after }),
     });
     const shown = rows.slice(0, limit);
     const last = rows.length > shown.length ? shown.at(-1) : undefined;
+    return { sessions: shown.map(toSummary), ...(last && { next: formatPlace(last) }) };
+  }
+
+  /** Looks through a part of the sessions: the work for a page has an end, whatever is found. */
+  async #search(
+    filter: Omit<SessionFilter, "limit">,
+    start: SessionPlace | undefined,
+    options: SessionPageOptions,
+  ): Promise<SessionPage> {
+    const { sessions } = this.#store;
+    const isListed = createFilter(options);
+    const found: StoredSession[] = [];
+    let after = start;
+    let isEnd = false;
+    for (const limit of [FIRST_SEARCHED, MAX_SEARCHED - FIRST_SEARCHED]) {
+      const rows = await sessions.list({
+        ...{ ...filter, isBrief: true, limit },
+        ...(after && { after }),
+      });
+      isEnd = rows.length < limit;
+      for (const row of rows) {
+        if (found.length === options.limit) {
+          isEnd = false;
+          break;
+        }
+        after = row;
+        if (isListed(toSummary(row))) found.push(row);
+      }
+      if (isEnd || found.length === options.limit) break;
+    }
+    const whole = await Promise.all(found.map(({ id }) => this.#readRow(id)));
     return {
-      sessions: shown.map(toSummary),
-      ...(last && { next: `${last.createdAt}_${last.id}` }),
+      sessions: whole.flatMap((row) => (row ? [toSummary(row)] : [])),
+      ...(!isEnd && after && { next: formatPlace(after) }),
     };
   }
 
-  async fork(id: string, options: { cwd?: string; entry?: number | null } = {}): Promise<Session> {
+  #filter({ archived, cwd }: SessionListOptions): Pick<SessionFilter, "tenant" | "cwd"> {
+    return {
+      tenant: this.#tenant,
+      ...(cwd !== undefined && { cwd }),
+      ...(archived !== undefined && { isArchived: archived }),
+    };
+  }
+
+  search(options: SessionSearchOptions): Promise<SessionSearchPage> {
+    return searchSessions(this, options);
+  }
+
+  async fork(id: string, options: ForkOptions = {}): Promise<Session> {
     const source = await this.#read(await this.#find(id));
-    const { cwd = source.header.cwd, entry = source.leaf } = options;
+    const { cwd = source.header.cwd, entry = source.leaf, newId } = options;
     const from = { session: source.header.id, ...(entry !== null && { entry }) };
     const rows: EntryRow[] = [];
     await source.copyBranch((row) => void rows.push(row), entry);
-    return this.#add(createHeader({ cwd, from }, this.#clock.now()), rows);
+    const header = { cwd, from, ...(newId !== undefined && { id: newId }) };
+    const hashes = new Set(rows.flatMap(({ data }) => listStoredHashes(data)));
+    return this.#add(createHeader(header, this.#clock.now()), rows, {
+      from: source.header.id,
+      hashes: [...hashes],
+    });
   }
 
   async remove(id: string): Promise<void> {
@@ -136,13 +210,18 @@ export class StoreSessions implements SessionStorage {
     throw new SessionError("locked", message);
   }
 
-  async #add(header: SessionHeader, entries: readonly EntryRow[]): Promise<Session> {
+  async #add(
+    header: SessionHeader,
+    entries: readonly EntryRow[],
+    files?: NewStoredSession["files"],
+  ): Promise<Session> {
     const { id, cwd, createdAt, from } = header;
     assertName("The id of a session", id);
     const isAdded = await this.#store.sessions.create({
       ...{ id, cwd, createdAt, entries, tenant: this.#tenant, pool: this.#pool },
       leaf: entries.findLast(({ type }) => !isBeside(type))?.id ?? null,
       ...(from && { source: JSON.stringify(from) }),
+      ...(files && { files }),
     });
     if (!isAdded) throw new SessionError("exists", `The session ${id} is here already.`);
     return this.#hold(id);
@@ -152,7 +231,9 @@ export class StoreSessions implements SessionStorage {
     const claim = await this.#holder.hold(id);
     const log = new HeldLog(this.#store, claim, this.#holder);
     const entries = await this.#store.listEntries(id);
-    return openEntryLog({ header: toHeader(id, claim.header), entries, log, clock: this.#clock });
+    const files = new StoreFiles(this.#store, id);
+    const header = toHeader(id, claim.header);
+    return openEntryLog({ header, entries, log, clock: this.#clock, files });
   }
 
   async #read(row: StoredSession): Promise<EntryLogSession> {
@@ -162,6 +243,7 @@ export class StoreSessions implements SessionStorage {
       entries: await this.#store.listEntries(id),
       readOnly: true,
       clock: this.#clock,
+      files: new StoreFiles(this.#store, id),
       log: {
         append: async () => {},
         read: (ids) => this.#store.readEntries(id, ids),
@@ -201,14 +283,28 @@ export function toHeader(id: string, made: StoredHeader | undefined): SessionHea
 }
 
 function toSummary(row: StoredSession): SessionSummary {
-  const { id, updatedAt, bytes, title, prompt } = row;
+  const { id, updatedAt, bytes, title, prompt, isArchived } = row;
   const head = { id: 1, parentId: null, timestamp: updatedAt };
   let summary = summarizeHeader(toHeader(id, row));
   if (prompt !== undefined) {
     summary = addToSummary(summary, { ...head, type: "message", data: complete(prompt) });
   }
   if (title !== undefined) summary = addToSummary(summary, { ...head, type: "title", data: title });
-  return { ...summary, updatedAt, bytes };
+  return { ...summary, updatedAt, bytes, ...(isArchived && { archived: true }) };
+}
+
+function hasWords({ query = "" }: SessionListOptions): boolean {
+  return query.trim() !== "";
+}
+
+function formatPlace({ createdAt, id, updatedAt }: SessionPlace): string {
+  return `${updatedAt}_${createdAt}_${id}`;
+}
+
+function parsePlace(after: string): SessionPlace | undefined {
+  const [, updatedAt, createdAt, id] = /^(-?\d+)_(-?\d+)_(.+)$/s.exec(after) ?? [];
+  if (id === undefined) return undefined;
+  return { id, createdAt: Number(createdAt), updatedAt: Number(updatedAt) };
 }
 
 /** The JSON of an entry of which only the beginning was read. */

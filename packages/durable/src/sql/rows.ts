@@ -17,7 +17,7 @@ import type {
 } from "../contract/store.ts";
 
 /** What both databases take. */
-export type SqlValue = string | number | null;
+export type SqlValue = string | number | null | Uint8Array;
 
 export interface SessionRecord extends Partial<HeaderRecord> {
   id: string;

@@ -6,6 +6,9 @@ import { Runs } from "../runs/runs.ts";
 import { scriptedAgent, temporaryUrls, withWorker } from "../worker/harness.ts";
 import { Worker } from "../worker/worker.ts";
 import { type DriverName, openDriver } from "./driver/driver.ts";
+import { listSessions } from "../sql/sessions.ts";
+import { MIGRATIONS } from "./schema.ts";
+import { LIST_INDEX } from "./sessions.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 const newUrl = temporaryUrls("file", afterAll);
@@ -33,6 +36,62 @@ describe.runIf(newUrl().startsWith("file:"))("a file", () => {
     expect((await again.list()).runs.map(({ id }) => id)).toEqual(
       expect.arrayContaining(["kept", "back"]),
     );
+    await again.close();
+  });
+
+  it("of a version without summaries of sessions gets them, and lists what was written before and after", async () => {
+    const url = newUrl();
+    const db = await openDriver(url.slice("file:".length));
+    for (const sql of MIGRATIONS.slice(0, 6)) db.exec(sql);
+    db.exec(`pragma user_version = 6;
+      insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, ready_at, created_at,
+        updated_at) values ('old', '', '', '', 'idle', 2, 2, 1, 1, 1);
+      insert into gyre_header values ('old', '/tea', null, 1);
+      insert into gyre_entry values
+        ('old', 1, null, 'message', '{"message":{"role":"user","content":"Which tea?"}}', 0, 5),
+        ('old', 2, 1, 'title', '{"title":"Tea"}', 0, 6)`);
+    db.close();
+    const again = await openRuns(url);
+    const facts = { title: "Tea", firstPrompt: "Which tea?" };
+    expect(await again.sessions().find("old")).toMatchObject({ id: "old", ...facts });
+    const opened = await again.sessions().open("old");
+    await opened.append({ type: "archive", archived: true });
+    await opened.close();
+    expect(await again.sessions().list({ archived: true })).toMatchObject([facts]);
+    await again.close();
+  });
+
+  it("of a version without the times of sessions gets them, and a page by the last write reads no other session", async () => {
+    const url = newUrl();
+    const db = await openDriver(url.slice("file:".length));
+    for (const sql of MIGRATIONS.slice(0, 8)) db.exec(sql);
+    const add = (id: string, madeAt: number, writtenAt: number | undefined): void => {
+      db.exec(`insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, ready_at,
+          created_at, updated_at) values ('${id}', '', '', '', 'idle', 1, 1, 1, 1, 1);
+        insert into gyre_header (session, cwd, created_at) values ('${id}', '/tea', ${madeAt})`);
+      if (writtenAt === undefined) return;
+      db.exec(`insert into gyre_entry values ('${id}', 1, null, 'label', '{}', 0, ${writtenAt})`);
+    };
+    db.exec("pragma user_version = 8");
+    add("last", 1, 9);
+    add("first", 2, 3);
+    add("empty", 5, undefined);
+    db.close();
+    const again = await openRuns(url);
+    const order = async (): Promise<string[]> =>
+      (await again.sessions().list()).map(({ id, updatedAt }) => `${id} ${updatedAt}`);
+    expect(await order()).toEqual(["last 9", "empty 5", "first 3"]);
+    // As a program of an older version writes it.
+    const old = await openDriver(url.slice("file:".length));
+    old.exec(`insert into gyre_entry values ('first', 2, null, 'label', '{}', 0, 12);
+      update gyre_session set seq = 2 where id = 'first'`);
+    expect(await order()).toEqual(["first 12", "last 9", "empty 5"]);
+    const filter = { tenant: "", order: "updated", limit: 50 } as const;
+    const { sql, values } = listSessions(filter, LIST_INDEX);
+    const plan = old.prepare(`explain query plan ${sql}`).all(...values);
+    expect(JSON.stringify(plan)).toContain("s USING INDEX gyre_session_written");
+    expect(JSON.stringify(plan)).toContain("h USING COVERING INDEX gyre_header_listed");
+    old.close();
     await again.close();
   });
 

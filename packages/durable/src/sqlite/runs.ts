@@ -13,6 +13,7 @@ import {
   toRun,
 } from "../sql/rows.ts";
 import type { Statements } from "./driver/connection.ts";
+import { dropFiles } from "../files/sqlite-files.ts";
 import { hasItem } from "./inbox.ts";
 import { isBound } from "./start.ts";
 
@@ -95,6 +96,7 @@ export function pruneRuns(db: Statements, endedBefore: number, limit: number): n
     if (db.first("select 1 from gyre_run where session = ? limit 1", session)) continue;
     db.run("delete from gyre_entry where session = ?", session);
     db.run("delete from gyre_inbox where session = ?", session);
+    dropFiles(db, session);
     db.run("delete from gyre_session where id = ?", session);
   }
   return runs.length;

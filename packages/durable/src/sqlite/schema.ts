@@ -2,10 +2,10 @@ import { DurableError } from "../contract/errors.ts";
 import type { Driver } from "./driver/driver.ts";
 
 /** The version of the tables that this version of the package writes. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 9;
 
 /** Each makes the tables of one version from those of the version before. */
-const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `
 create table gyre_meta (key text primary key, value text not null) without rowid;
 insert into gyre_meta values ('oldest_schema', '1');
@@ -78,6 +78,60 @@ create table gyre_tool_client (
 ) without rowid;
 create index gyre_tool_client_holder on gyre_tool_client (holder);
 alter table gyre_session add column tool_changes integer not null default 0;
+`,
+  // What lists show, kept by the database: also where a program of an older version writes. The role
+  // of a message stands at the beginning of its entry.
+  `
+create index gyre_header_created on gyre_header (created_at, session);
+alter table gyre_header add column title text;
+alter table gyre_header add column prompt text;
+alter table gyre_header add column archived integer not null default 0;
+update gyre_header set
+  title = (select e.data from gyre_entry e where e.session = gyre_header.session
+    and e.type = 'title' order by e.seq desc limit 1),
+  prompt = (select substr(e.data, 1, 65536) from gyre_entry e where e.session = gyre_header.session
+    and e.type = 'message' and substr(e.data, 1, 200) like '%"role":"user"%' order by e.seq limit 1);
+create trigger gyre_entry_title_new after insert on gyre_entry when new.type = 'title' begin
+  update gyre_header set title = new.data where session = new.session;
+end;
+create trigger gyre_entry_archive after insert on gyre_entry when new.type = 'archive' begin
+  update gyre_header set archived = new.data like '%"archived":true%' where session = new.session;
+end;
+create trigger gyre_entry_said after insert on gyre_entry when new.type = 'message' begin
+  update gyre_header set archived = 0 where session = new.session and archived = 1;
+  update gyre_header set prompt = substr(new.data, 1, 65536) where session = new.session
+    and prompt is null and substr(new.data, 1, 200) like '%"role":"user"%';
+end;
+`,
+  `
+create table gyre_file (sha256 text primary key, data blob not null);
+create table gyre_session_file (
+  session text not null, sha256 text not null, primary key (session, sha256)
+) without rowid;
+create index gyre_session_file_hash on gyre_session_file (sha256);
+`,
+  // When a session that lists have was last written to, in their order. The row of the session is
+  // written with its entries anyway; that of its header may be long. The indexes of headers have all
+  // that sessions are left out by, so that a list reads the headers of those alone that it shows.
+  `
+alter table gyre_session add column written_at integer;
+update gyre_session set written_at = coalesce(
+  (select e.at from gyre_entry e where e.session = gyre_session.id and e.seq = gyre_session.seq),
+  (select h.created_at from gyre_header h where h.session = gyre_session.id))
+  where exists (select 1 from gyre_header h where h.session = gyre_session.id);
+create index gyre_session_written on gyre_session (tenant, written_at, id)
+  where written_at is not null;
+drop index gyre_header_cwd;
+drop index gyre_header_created;
+create index gyre_header_cwd on gyre_header (cwd, created_at, session, archived);
+create index gyre_header_created on gyre_header (created_at, session, archived, cwd);
+create index gyre_header_listed on gyre_header (session, created_at, archived, cwd);
+create trigger gyre_header_new after insert on gyre_header begin
+  update gyre_session set written_at = new.created_at where id = new.session;
+end;
+create trigger gyre_entry_written after insert on gyre_entry begin
+  update gyre_session set written_at = new.at where id = new.session and written_at is not null;
+end;
 `,
 ];
 

@@ -10,6 +10,7 @@ import type {
 import { entryValues, type HeaderRecord, type SessionRecord, toClaim } from "../sql/rows.ts";
 import {
   limitPrefix,
+  type ListIndex,
   LIST_IDS,
   listSessions,
   SELECT_SESSION,
@@ -18,8 +19,15 @@ import {
 } from "../sql/sessions.ts";
 import { isRegistered } from "./claim.ts";
 import type { Connection, Statements } from "./driver/connection.ts";
+import { dropFiles, readFile, shareFiles, writeFile } from "../files/sqlite-files.ts";
 import { hasPrompt } from "./inbox.ts";
 import { INSERT_ENTRY } from "./log.ts";
+
+/** Tables of version 9 keep when a session was last written to. */
+export const LIST_INDEX: ListIndex = {
+  writtenAt: "s.written_at",
+  headers: "gyre_header h indexed by gyre_header_listed",
+};
 
 /** Sessions of programs in a SQLite file. */
 export class SqliteSessions implements SessionTable {
@@ -31,7 +39,7 @@ export class SqliteSessions implements SessionTable {
 
   create(session: NewStoredSession): Promise<boolean> {
     return this.#connection.write((db) => {
-      const { id, tenant, pool, entries, leaf, cwd, source, createdAt } = session;
+      const { id, tenant, pool, entries, leaf, cwd, source, createdAt, files } = session;
       const now = Date.now();
       const added = db.run(
         `insert into gyre_session (id, tenant, pool, agent, status, seq, leaf, ready_at, created_at,
@@ -46,6 +54,7 @@ export class SqliteSessions implements SessionTable {
       for (const row of entries) {
         db.run(INSERT_ENTRY, ...entryValues(id, 0, row));
       }
+      if (files) shareFiles(db, id, files);
       return true;
     });
   }
@@ -80,7 +89,7 @@ export class SqliteSessions implements SessionTable {
   }
 
   list(filter: SessionFilter): Promise<StoredSession[]> {
-    const { sql, values } = listSessions(filter);
+    const { sql, values } = listSessions(filter, LIST_INDEX);
     return this.#connection.read((db) =>
       db.all<StoredSessionRecord>(sql, ...values).map(toStoredSession),
     );
@@ -102,9 +111,18 @@ export class SqliteSessions implements SessionTable {
       for (const table of ["gyre_entry", "gyre_inbox", "gyre_run", "gyre_header"]) {
         db.run(`delete from ${table} where session = ?`, id);
       }
+      dropFiles(db, id);
       db.run("delete from gyre_session where id = ?", id);
       return "removed";
     });
+  }
+
+  writeFile(session: string, sha256: string, bytes: Uint8Array): Promise<void> {
+    return this.#connection.write((db) => writeFile(db, session, sha256, bytes));
+  }
+
+  readFile(session: string, sha256: string): Promise<Uint8Array | undefined> {
+    return this.#connection.read((db) => readFile(db, session, sha256));
   }
 }
 

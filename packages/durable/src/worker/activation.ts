@@ -5,6 +5,7 @@ import type { DurableAgent, OpenRun } from "../contract/agent.ts";
 import { DurableError } from "../contract/errors.ts";
 import { decodeMessages } from "../contract/messages.ts";
 import type { Runs } from "../runs/runs.ts";
+import { StoreFiles } from "../sessions/store-files.ts";
 import { toHeader } from "../sessions/store-sessions.ts";
 import type { Claim, Finish, Inbox, InboxItem, RunRow } from "../contract/store.ts";
 import type { Observer } from "./observer.ts";
@@ -189,6 +190,7 @@ export class Activation {
       header: toHeader(claim.session, claim.header),
       entries,
       log: this.#log,
+      files: new StoreFiles(this.#runs.store, claim.session, this.#lost.signal),
     });
     const messages = prompt && readPrompt(prompt);
     if (typeof messages === "string") return this.#refuse(row, prompt, messages);

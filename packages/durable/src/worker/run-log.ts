@@ -165,10 +165,6 @@ export class RunLog implements EntryLog {
     }
   }
 
-  async #noteAll(): Promise<void> {
-    while (this.#deliveries.size > 0) await Promise.all(this.#deliveries);
-  }
-
   /** Commits all that is held. Rejects with `FencedError` where the claim is lost. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
@@ -192,7 +188,7 @@ export class RunLog implements EntryLog {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#draining;
-    await this.#noteAll();
+    while (this.#deliveries.size > 0) await Promise.all(this.#deliveries);
     const change = this.#takeChange();
     const whole = end ? withEnd(change, end) : change;
     const outcome = await this.#insist(() => this.#store.finish(this.#claim, whole, finish));
@@ -233,7 +229,8 @@ export class RunLog implements EntryLog {
     this.#isDraining = true;
     try {
       for (;;) {
-        await this.#noteAll();
+        // Nothing is awaited between this and the commit: an entry whose item is not yet taken would be in it.
+        while (this.#deliveries.size > 0) await Promise.all(this.#deliveries);
         if (this.#failure !== undefined) throw this.#failure;
         const isEmpty = this.#held.length === 0 && this.#taken.length === 0 && !this.#opens;
         if (isEmpty || this.#end) return;

@@ -347,33 +347,41 @@ describe("a worker that dies", () => {
     });
   });
 
-  it("after the last answer of a run with an output schema: the output is there", async () => {
-    const url = newUrl();
-    const output = {
-      type: "object",
-      properties: { price: { type: "number" } },
-      required: ["price"],
-    } as const;
-    const agent = scriptedAgent(['{"price": 3}']);
-    const never = scriptedAgent(['{"price": 3}'], {
-      shouldStopAfterTurn: () => new Promise(() => {}),
-    });
-    await withMortal(url, { agents: [never] }, async (runs, die) => {
-      await runs.start("Go.", { agent: "office", id: "r", output });
-      await vi.waitFor(
-        async () => {
-          const rows = await runs.store.readEntriesAfter("r", 0, 100);
-          expect(rows.some(({ data }) => data.includes('"assistant"'))).toBe(true);
-        },
-        { timeout: 60_000 },
-      );
-      die();
-    });
-    await withWorker(url, { agents: [agent] }, async (runs) => {
-      const result = await runs.get("r").result();
-      expect(result.output).toEqual({ price: 3 });
-    });
-  });
+  const PRICE = {
+    type: "object",
+    properties: { price: { type: "number" } },
+    required: ["price"],
+  } as const;
+  const PRICES = { type: "array", items: { type: "number" } } as const;
+
+  it.each([
+    ["an object", PRICE, '{"price": 3}', { price: 3 }],
+    ["a list that the service was asked for", PRICES, '{"answer": [1, 2]}', [1, 2]],
+  ])(
+    "after the last answer of a run with an output schema: %s is there",
+    async (_, output, text, value) => {
+      const url = newUrl();
+      const agent = scriptedAgent([text]);
+      const never = scriptedAgent([text], {
+        shouldStopAfterTurn: () => new Promise(() => {}),
+      });
+      await withMortal(url, { agents: [never] }, async (runs, die) => {
+        await runs.start("Go.", { agent: "office", id: "r", output });
+        await vi.waitFor(
+          async () => {
+            const rows = await runs.store.readEntriesAfter("r", 0, 100);
+            expect(rows.some(({ data }) => data.includes('"assistant"'))).toBe(true);
+          },
+          { timeout: 60_000 },
+        );
+        die();
+      });
+      await withWorker(url, { agents: [agent] }, async (runs) => {
+        const result = await runs.get("r").result();
+        expect(result.output).toEqual(value);
+      });
+    },
+  );
 });
 
 describe("a store that fails in an unknown way", () => {

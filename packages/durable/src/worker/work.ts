@@ -5,12 +5,12 @@ import {
   type AgentMessage,
   type AgentOptions,
   type AgentTool,
-  ANSWER_TOOL,
   type ContinueOptions,
   type Decision,
   DEFAULT_MAX_TURNS,
   type Limits,
   listCalls,
+  readAnswer,
   type Middleware,
   type QueueName,
   readDecisions,
@@ -21,10 +21,8 @@ import {
   type AnySchema,
   errorMessage,
   isRecord,
-  textOf,
   totalTokens,
   type Usage,
-  validateToolArguments,
 } from "@gyre/ai";
 import {
   createJournal,
@@ -310,7 +308,7 @@ export class Work {
   }
 
   /** What an item has led to is in the log with the very commit that takes the item. */
-  #note({ id, kind }: InboxItem, note: () => Promise<void>): void {
+  #note({ id, kind }: Pick<InboxItem, "id" | "kind">, note: () => Promise<void>): void {
     const { log, runs } = this.#parts;
     log
       .deliver(id, note)
@@ -352,7 +350,13 @@ export class Work {
 
   async #proceedDecided(decisions: Readonly<Record<string, Decision>>): Promise<AgentEndEvent> {
     const { log } = this.#parts;
-    for (const message of this.#replies.splice(0)) this.agent.steer(message);
+    for (const message of this.#replies.splice(0)) {
+      this.agent.steer(message);
+      const id = this.#deliveries.get(message);
+      this.#deliveries.delete(message);
+      // It waits in the log from here on, and no more in the inbox.
+      if (id !== undefined) this.#note({ id, kind: "steering" }, () => this.#journal.saved());
+    }
     // What arrives from here on is not among these decisions.
     const items = this.#decisionItems.splice(0);
     await this.#journal.decide(decisions);
@@ -536,11 +540,7 @@ export class Work {
   async #readStoredAnswer(parameters: AnySchema): Promise<string | undefined> {
     const last = this.agent.state.messages.findLast(({ role }) => role === "assistant");
     if (last?.role !== "assistant") return undefined;
-    const call = listCalls(last).find(({ name }) => name === ANSWER_TOOL);
-    const given: unknown = call ? call.arguments : JSON.parse(textOf(last));
-    const checked = await validateToolArguments({ name: ANSWER_TOOL, parameters }, given);
-    if (checked.ok) return JSON.stringify(checked.value);
-    throw new Error(checked.error);
+    return JSON.stringify(await readAnswer(parameters, last));
   }
 
   /** Whether the model has given its answer, and nothing is left to do. One that failed before is asked again. */

@@ -22,7 +22,7 @@ export interface RequestOptions {
   id?: string;
   /** Aborts the wait for the answer; the server may have done the request. */
   signal?: AbortSignal;
-  /** How long the answer may take while connected. Default: the timeout of the server, and a little more. */
+  /** How long the answer may take while connected; `Infinity`: as long as it needs. Default: the timeout of the server, and a little more. */
   timeoutMs?: number;
 }
 
@@ -46,6 +46,8 @@ export interface StreamListener {
  */
 export interface WireClientApi {
   readonly state: ConnectionState;
+  /** Calls `listener` with each state from now on. The returned function ends that. */
+  watch(listener: (state: ConnectionState) => void): () => void;
   /** Settles with the payload of the `ack`; rejects with the `ProtocolError` of the `nack`. */
   request(type: string, payload: Payload, options?: RequestOptions): Promise<Payload>;
   /** Listens to a stream, whose last known frame is `last` (0: none). The returned function stops listening. */

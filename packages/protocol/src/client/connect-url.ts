@@ -35,13 +35,34 @@ export const OPENERS: Openers = {
 
 /**
  * The way to a server by its address: `ws:` and `wss:` (with the path `/api/ws`, unless it has
- * one), or `http:` and `https:` for frames over HTTP where a WebSocket does not get through.
+ * one), or `http:` and `https:` for frames over HTTP where a WebSocket does not get through. In a
+ * page also a path of its own server, `/api/gyre`, over HTTP.
  * Runs in browsers, and in Node where there is a global WebSocket; `@gyre/protocol/node` has
  * one for all of Node, with more schemes. Throws for an address of another scheme.
  */
 export function connectUrl(url: string, options: ConnectUrlOptions = {}): Connect {
+  // Where the page is from is known when it connects, and not where it is rendered before, on a server.
+  if (url.startsWith("/")) return async (signal) => http(resolveInPage(url), options)(signal);
   const [open, address] = findByScheme(OPENERS, url);
   return open(address, options);
+}
+
+/** What a page has, and Node has not. */
+interface PageGlobals {
+  readonly location?: { readonly origin: string };
+  readonly fetch: unknown;
+}
+
+function resolveInPage(path: string, { location: page }: PageGlobals = globalThis): URL {
+  const { origin } = page ?? {};
+  const address = URL.canParse(path, origin) ? new URL(path, origin) : undefined;
+  if (address && address.origin === origin) return address;
+  const why = page
+    ? "does not stay on the server of this page"
+    : "is a path, and there is no page here";
+  throw invalidRequest(
+    `"${path}" ${why}. Write a whole address, like https://shop.example/api/gyre.`,
+  );
 }
 
 /** Throws `invalid_request` for a text that is not a URL. */

@@ -128,6 +128,7 @@ export class PendingRequests {
     if (waiting.stopTimer) return;
     waiting.startedAt = this.#clock.now();
     waiting.leftMs ??= this.timeoutMs;
+    if (waiting.leftMs === Infinity) return;
     waiting.stopTimer = this.#clock.after(waiting.leftMs, () => {
       this.take(waiting.request.id);
       waiting.onTimeout();

@@ -68,6 +68,8 @@ export class WireClient implements WireClientApi {
   #readyAt: number | undefined;
   #stopWaiting: (() => void) | undefined;
   #waiters: Waiter[] = [];
+  /** Replaced, never changed, so that a state goes to the listeners of the moment it began. */
+  #watchers: readonly ((state: ConnectionState) => void)[];
   #made = 0;
   /** Why the client can send no more requests. */
   #end: ProtocolError | undefined;
@@ -81,6 +83,7 @@ export class WireClient implements WireClientApi {
     }
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#watchers = options.onState ? [options.onState] : [];
     this.#backoff = new Backoff(options.reconnect, options.random);
     const { requestTimeoutMs = REQUEST_TIMEOUT_MS + ANSWER_GRACE_MS } = options;
     this.#pending = new PendingRequests(this.#clock, requestTimeoutMs);
@@ -89,6 +92,14 @@ export class WireClient implements WireClientApi {
   /** "connecting" before the first use, too. */
   get state(): ConnectionState {
     return this.#state;
+  }
+
+  watch(listener: (state: ConnectionState) => void): () => void {
+    const entry = (state: ConnectionState): void => listener(state);
+    this.#watchers = [...this.#watchers, entry];
+    return () => {
+      this.#watchers = this.#watchers.filter((other) => other !== entry);
+    };
   }
 
   /** Settles when there is a connection; rejects when the client stops retrying. */
@@ -312,10 +323,12 @@ export class WireClient implements WireClientApi {
 
   #setState(state: ConnectionState): void {
     this.#state = state;
-    try {
-      this.#options.onState?.(state);
-    } catch (error) {
-      this.#report(error, "onState");
+    for (const watcher of this.#watchers) {
+      try {
+        watcher(state);
+      } catch (error) {
+        this.#report(error, "onState");
+      }
     }
   }
 

@@ -151,7 +151,7 @@ describe("handshake: hello {versions} -> ready {version}", () => {
 
 describe("error codes", () => {
   it("has those of the protocol", () => {
-    expect(ERROR_CODES).toHaveLength(19);
+    expect(ERROR_CODES).toHaveLength(20);
     expect(isErrorCode("session_busy")).toBe(true);
     expect(isErrorCode("constructor")).toBe(false);
   });

@@ -12,6 +12,7 @@ const KINDS: Readonly<Record<ErrorCode, FailureKind>> = {
   stream_exists: "bad_request",
   session_not_found: "bad_request",
   session_busy: "bad_request",
+  file_not_found: "bad_request",
   tool_not_found: "bad_request",
   version_mismatch: "bad_request",
   invalid_sequence: "network",

@@ -12,6 +12,7 @@ export const ERROR_CODES = [
   "stream_exists",
   "session_not_found",
   "session_busy",
+  "file_not_found",
   "tool_not_found",
   "version_mismatch",
   "invalid_sequence",
@@ -78,4 +79,19 @@ export function parseErrorBody(body: unknown): ProtocolError | undefined {
   const error = isRecord(body) ? body["error"] : undefined;
   if (!isRecord(error) || !isErrorCode(error["code"])) return undefined;
   return new ProtocolError(error["code"], String(error["message"]));
+}
+
+const UNAUTHORIZED = 401;
+const FORBIDDEN = 403;
+
+/**
+ * A status in place of an answer of ours, as a server sends it that a handler is mounted in. One that
+ * refuses the client itself is `unauthorized`: it does not try again.
+ */
+export function createStatusError(status: number, cause?: unknown): Error {
+  const what = `The server answered with status ${status}.`;
+  const isRefused = status === UNAUTHORIZED || status === FORBIDDEN;
+  return isRefused
+    ? new ProtocolError("unauthorized", what, { cause })
+    : new Error(what, { cause });
 }

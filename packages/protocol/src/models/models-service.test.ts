@@ -15,7 +15,7 @@ import type { Envelope, Payload } from "../frames/envelope.ts";
 import { IDLE_STREAM_MS, ORPHAN_TTL_MS, REQUEST_TIMEOUT_MS } from "../frames/limits.ts";
 import { ABORT_GRACE_MS } from "./model-stream.ts";
 import { serveModels } from "./models-service.ts";
-import type { StreamSource } from "../node/http/stream-route.ts";
+import type { StreamSource } from "../http/stream-route.ts";
 import { FrameClient, ModelWire, type ModelWireOptions } from "../testing/model-wire.ts";
 import { createTransportPair } from "../transports/base/transport.ts";
 

@@ -12,8 +12,8 @@ import {
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ModelService } from "./models-service.ts";
-import type { Route } from "../node/http/route.ts";
-import { createStreamRoutes } from "../node/http/stream-route.ts";
+import type { Route } from "../http/route.ts";
+import { createStreamRoutes } from "../http/stream-route.ts";
 import { MAX_RESUMES, SILENCE_MS, streamProxy, type StreamProxyOptions } from "./proxy.ts";
 import {
   type AnsweringServer,

@@ -16,7 +16,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { ModelService } from "./models-service.ts";
 import { listenHttp } from "../node/http/server.ts";
-import { createStreamRoutes } from "../node/http/stream-route.ts";
+import { createStreamRoutes } from "../http/stream-route.ts";
 import { createProxyClient, streamProxy, type StreamProxyOptions } from "./proxy.ts";
 import { type Heard, heard, joined, listenRoutes } from "../testing/http-streams.ts";
 

@@ -154,3 +154,33 @@ describe("to the loop the remote client is the same as the in-process one", () =
     );
   });
 });
+
+describe("a typed answer behind the wire", () => {
+  it("is asked for as the service can, and again in the same form, over cut connections", async () => {
+    const wire = new ModelWire({
+      script: ['{"answer":["green",1]}', '{"answer":["green","black"]}'],
+      scripted: { delayMs: 1, betweenMs: 1, chunkSize: 3 },
+      cuts: [6, 9],
+    });
+    const agent = new Agent({
+      protocol: wire.client,
+      clock: wire.clock,
+      model: wire.model.model,
+      providerOptions: { openai: { previousResponseId: "auto" } },
+    });
+    const output = { type: "array", items: { enum: ["green", "black"] } } as const;
+    const done = agent.prompt("Which teas?", { output });
+    await wire.clock.advance(LONG_MS);
+    expect((await done).output).toEqual(["green", "black"]);
+    expect(wire.model.calls).toHaveLength(2);
+    for (const { options, tools: sent } of wire.model.calls) {
+      expect(options).toMatchObject({
+        outputFormat: { tool: "final_answer", schema: { required: ["answer"] } },
+        providerOptions: { openai: { previousResponseId: "auto" } },
+      });
+      expect(sent?.map(({ name }) => name)).toEqual(["final_answer"]);
+    }
+    const messages = wire.model.calls[1]?.messages;
+    expect(JSON.stringify(messages?.at(-1))).toContain("/answer/1");
+  });
+});

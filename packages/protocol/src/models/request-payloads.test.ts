@@ -81,6 +81,14 @@ describe("invalid_request says what is wrong", () => {
     ["maxRetryDelayMs", -1],
     ["timeoutMs", "1"],
     ["metadata", []],
+    ["topP", "0.5"],
+    ["stopSequences", "END"],
+    ["strictTools", 1],
+    ["outputFormat", {}],
+    ["verbosity", "much"],
+    ["cacheBreakpoints", [1]],
+    ["serviceTools", ["webSearch"]],
+    ["providerOptions", []],
   ])('"options.%s" is not %j', (name, value) => {
     const payload = { ...createRequest([user]), options: { [name]: value } };
     expect(() => parseRequest(payload)).toThrow(`"options.${name}"`);
@@ -109,6 +117,22 @@ describe("what may travel does", () => {
       maxRetryDelayMs: 0,
       timeoutMs: 1,
       metadata: { a: 1 },
+      topP: 0.5,
+      topK: 5,
+      minP: 0.1,
+      seed: 1,
+      stopSequences: ["END"],
+      presencePenalty: 1,
+      frequencyPenalty: 1,
+      parallelToolCalls: false,
+      strictTools: true,
+      verbosity: "low",
+      userId: "u",
+      logprobs: 2,
+      cacheBreakpoints: [{ after: "system" }],
+      outputFormat: { schema: { type: "object" }, tool: "t" },
+      serviceTools: [{ type: "webSearch", maxUses: 2 }],
+      providerOptions: { openai: { serviceTier: "flex" } },
     };
     const context = { systemPrompt: "s", messages, tools };
     const secrets = { apiKey: "k", headers: { a: "b" }, signal: 1, fetch: 1, onPayload: 1 };

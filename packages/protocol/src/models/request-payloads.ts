@@ -1,9 +1,13 @@
 import {
+  type CacheBreakpoint,
   type CacheRetention,
   type Context,
+  type GenerationOptions,
+  type OutputFormat,
   isRecord,
   type Message,
   type Model,
+  type ServiceTool,
   type StreamOptions,
   type ThinkingBudgets,
   THINKING_LEVELS,
@@ -39,6 +43,7 @@ export type WireStreamOptions = Pick<
   | "maxRetryDelayMs"
   | "timeoutMs"
   | "metadata"
+  | keyof GenerationOptions
 >;
 
 /** A request as the server reads it. */
@@ -166,7 +171,48 @@ const OPTIONS: FieldRules<WireStreamOptions> = {
   maxRetryDelayMs: { what: "a number that is not below 0", is: isDuration },
   timeoutMs: { what: "a number that is not below 0", is: isDuration },
   metadata: { what: "an object", is: isRecord },
+  topP: { what: "a number", is: isFinite },
+  topK: { what: "a number", is: isFinite },
+  minP: { what: "a number", is: isFinite },
+  seed: { what: "a number", is: isFinite },
+  stopSequences: { what: "a list of strings", is: isTexts },
+  presencePenalty: { what: "a number", is: isFinite },
+  frequencyPenalty: { what: "a number", is: isFinite },
+  parallelToolCalls: { what: "true or false", is: isBoolean },
+  strictTools: { what: "true or false", is: isBoolean },
+  verbosity: createChoiceRule<NonNullable<GenerationOptions["verbosity"]>>([
+    "low",
+    "medium",
+    "high",
+  ]),
+  userId: { what: "a string", is: isText },
+  logprobs: { what: "a number", is: isFinite },
+  // The client of the service looks at what is in them.
+  cacheBreakpoints: { what: "a list of objects", is: isBreakpoints },
+  outputFormat: { what: "{ schema } with a JSON Schema", is: isOutputFormat },
+  serviceTools: { what: "a list of objects with a type", is: isServiceTools },
+  providerOptions: { what: "an object", is: isRecord },
 };
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isText);
+}
+
+function isBoolean(value: unknown): value is boolean {
+  return typeof value === "boolean";
+}
+
+function isOutputFormat(value: unknown): value is OutputFormat {
+  return isRecord(value) && isRecord(value["schema"]);
+}
+
+function isBreakpoints(value: unknown): value is CacheBreakpoint[] {
+  return Array.isArray(value) && value.every((one) => isRecord(one) && "after" in one);
+}
+
+function isServiceTools(value: unknown): value is ServiceTool[] {
+  return Array.isArray(value) && value.every((one) => isRecord(one) && isText(one["type"]));
+}
 
 function isFinite(value: unknown): value is number {
   return Number.isFinite(value);

@@ -10,9 +10,10 @@ export {
   type PortListener,
 } from "./base/listen.ts";
 export * from "./base/metrics.ts";
-export * from "./http/route.ts";
+export * from "./http/exchange.ts";
+export * from "../http/index.ts";
+export { WebSocketUpgrades } from "./http/websocket-server.ts";
 export * from "./socket.ts";
-export * from "./http/stream-route.ts";
 export * from "./base/token.ts";
 export * from "./transports.ts";
 export type { UrlTransport } from "./base/url-transport.ts";

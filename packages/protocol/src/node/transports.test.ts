@@ -1,5 +1,5 @@
 import { scriptedModel } from "@gyre/ai/testing";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { connectUrl as connectInBrowser } from "../client/connect-url.ts";
 import { ModelService } from "../models/models-service.ts";
 import { createRemoteClient } from "../models/remote-client.ts";
@@ -72,6 +72,30 @@ it.each(["http:", "tcp:"])(
     expect(await client.models()).toMatchObject([{ id: model.model.id }]);
   },
 );
+
+it("a path is on the server that a page is from, found when it connects", async () => {
+  const { signal } = new AbortController();
+  const connect = connectInBrowser("/api/gyre");
+  const whole = "Write a whole address, like https://shop.example/api/gyre.";
+  await expect(connect(signal)).rejects.toThrow(
+    `"/api/gyre" is a path, and there is no page here. ${whole}`,
+  );
+  const asked: string[] = [];
+  vi.stubGlobal("location", new URL("https://shop.example/tea?x#y"));
+  vi.stubGlobal("fetch", (url: unknown) => {
+    asked.push(String(url));
+    return Promise.reject(new TypeError("There is no network."));
+  });
+  try {
+    await expect(connect(signal)).rejects.toThrow("There is no network.");
+    await expect(connectInBrowser("//evil.example/api")(signal)).rejects.toThrow(
+      '"//evil.example/api" does not stay on the server of this page',
+    );
+  } finally {
+    vi.unstubAllGlobals();
+  }
+  expect(asked).toEqual(["https://shop.example/api/gyre/api/connect"]);
+});
 
 it("an address of another scheme is refused, with the schemes that there are", () => {
   expect(() => connectUrl("ftp://x")).toThrow('"ftp://x" does not begin with ws:');

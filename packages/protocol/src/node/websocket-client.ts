@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { type Clock, systemClock } from "@gyre/ai";
 import { WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { parseErrorBody } from "../frames/protocol-error.ts";
+import { createStatusError, parseErrorBody } from "../frames/protocol-error.ts";
 import type { Transport } from "../transports/base/transport.ts";
 import { waitForOpen, WEBSOCKET_PROTOCOL } from "../transports/websocket.ts";
 import { createTransport } from "./http/websocket-server.ts";
@@ -47,15 +47,15 @@ export async function connectWebSocket(
 }
 
 async function readRefusal(response: IncomingMessage): Promise<Error> {
-  const what = `The server refused with status ${response.statusCode ?? 0}.`;
+  const status = response.statusCode ?? 0;
   let body = "";
   try {
     for await (const chunk of response.setEncoding("utf8")) {
       body += String(chunk);
       if (body.length > MAX_REFUSAL_BYTES) break;
     }
-    return parseErrorBody(JSON.parse(body)) ?? new Error(what);
+    return parseErrorBody(JSON.parse(body)) ?? createStatusError(status);
   } catch (cause) {
-    return new Error(what, { cause });
+    return createStatusError(status, cause);
   }
 }

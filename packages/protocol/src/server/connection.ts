@@ -10,6 +10,7 @@ import {
 } from "../frames/envelope.ts";
 import type { LoggedEvent } from "../messages/event-log.ts";
 import { type Limits, LIMITS, MAX_WAITING_BYTES, MAX_WAITING_REQUESTS } from "../frames/limits.ts";
+import type { Identity } from "./identity.ts";
 import { Outbox } from "./outbox.ts";
 import { invalidRequest, ProtocolError } from "../frames/protocol-error.ts";
 import { REQUEST_TYPES } from "../frames/request-types.ts";
@@ -34,6 +35,8 @@ const ANSWERS: ReadonlySet<string> = new Set(["ack", "nack", "error", "pong", "r
 
 export interface ConnectionOptions {
   handlers: ReadonlyMap<string, RequestHandler>;
+  /** The identity of the client, where the server knows it. */
+  identity?: Identity | undefined;
   /** Sent to the client in `ready`. */
   server?: { name: string; version: string };
   limits?: Partial<Limits>;
@@ -92,6 +95,11 @@ export class Connection {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** The identity of the client: the same for all of its requests. Undefined: the server does not know it. */
+  get identity(): Identity | undefined {
+    return this.#options.identity;
   }
 
   /** Sends a frame. `bytes` is the approximate length of its payload. */

@@ -1,6 +1,7 @@
 import type { Clock } from "@gyre/ai";
 import type { IdempotencyCache } from "./idempotency-cache.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
+import type { Identity } from "./identity.ts";
 import type { Envelope } from "../frames/envelope.ts";
 import { type Limits, MAX_CONNECTIONS } from "../frames/limits.ts";
 import type { Transport } from "../transports/base/transport.ts";
@@ -56,12 +57,16 @@ export class WireServer {
     return this.#connections.size;
   }
 
-  /** Serves a transport until it ends. One connection too many gets `goodbye` and is closed. */
-  serve(transport: Transport): Connection {
+  /**
+   * Serves a transport until it ends. One connection too many gets `goodbye` and is closed. Services
+   * find `identity` in the connection: who the client is.
+   */
+  serve(transport: Transport, identity?: Identity): Connection {
     const { maxConnections = MAX_CONNECTIONS, onConnect, onDisconnect, ...options } = this.#options;
     const served = this.#services.map((service) => service.connect(() => connection));
     const connection: Connection = new Connection(transport, {
       ...options,
+      identity,
       handlers: new Map(served.flatMap(({ handlers }) => [...handlers])),
       findCache: (frame) => findFirst(served, (each) => each.findCache?.(frame)),
       findTimeoutMs: (frame) => findFirst(served, (each) => each.findTimeoutMs?.(frame)),

@@ -5,7 +5,7 @@ import { say, scriptedModel } from "@gyre/ai/testing";
 import { ModelService } from "../models/models-service.ts";
 import { listenHttp } from "../node/http/server.ts";
 import { listenTcp } from "../node/tcp.ts";
-import { createStreamRoutes } from "../node/http/stream-route.ts";
+import { createStreamRoutes } from "../http/stream-route.ts";
 import { WireServer } from "../server/service.ts";
 
 // A server in a process of its own, so that its memory is measured without the attacker's.

@@ -8,8 +8,9 @@ import {
   joinDeltas,
   systemClock,
 } from "@gyre/ai";
+import { NodeReply, NodeRequest } from "../node/http/exchange.ts";
 import { closeServer, listenOn, LOOPBACK } from "../node/base/listen.ts";
-import { answerError, findRoute, type Route } from "../node/http/route.ts";
+import { answerError, findRoute, type Route } from "../http/route.ts";
 
 export interface Listening {
   readonly url: string;
@@ -20,16 +21,17 @@ export interface Listening {
 
 /** Routes on a real server of this machine. */
 export async function listenRoutes(routes: readonly Route[]): Promise<Listening> {
-  const server = createHttpServer((request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    const found = findRoute(routes, request.method ?? "", pathname);
+  const server = createHttpServer((message, response) => {
+    const request = new NodeRequest(message);
+    const found = findRoute(routes, request.method, request.path);
     if (!found.route) {
       response.writeHead(404).end();
       return;
     }
     const { match, route } = found;
-    void Promise.resolve(route.handle(request, response, match)).catch((error: unknown) => {
-      answerError(response, error);
+    const reply = new NodeReply(response);
+    void Promise.resolve(route.handle(request, reply, match)).catch((error: unknown) => {
+      answerError(reply, error);
     });
   });
   return listening(server);

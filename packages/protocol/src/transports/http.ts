@@ -4,7 +4,7 @@ import { encode, type Envelope, measureUtf8 } from "../frames/envelope.ts";
 import { Backpressure } from "./base/backpressure.ts";
 import { Inbox } from "./base/inbox.ts";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../frames/limits.ts";
-import { parseErrorBody, ProtocolError } from "../frames/protocol-error.ts";
+import { createStatusError, parseErrorBody, ProtocolError } from "../frames/protocol-error.ts";
 import type { Transport, TransportHandler } from "./base/transport.ts";
 
 /** Waiting frames are sent together, up to about this many bytes a request. */
@@ -228,11 +228,11 @@ class HttpTransport implements Transport {
 }
 
 async function readRefusal(response: Response): Promise<Error> {
-  const what = `The server answered with status ${response.status}.`;
+  const { status } = response;
   try {
-    return parseErrorBody(await response.json()) ?? new Error(what);
+    return parseErrorBody(await response.json()) ?? createStatusError(status);
   } catch (cause) {
-    return new Error(what, { cause });
+    return createStatusError(status, cause);
   }
 }
 

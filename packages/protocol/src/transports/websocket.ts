@@ -13,7 +13,8 @@ export const TOKEN_PROTOCOL_PREFIX = "gyre.token.";
 /** How often a full buffer is checked: sockets of browsers have no event for it. */
 const BUFFER_LOOK_MS = 10;
 
-/** The `readyState` of a socket that is open. */
+/** The `readyState` of a socket that is not open yet, and of one that is. */
+const CONNECTING = 0;
 const OPEN = 1;
 
 const NORMAL_CLOSURE = 1000;
@@ -23,7 +24,8 @@ const TOO_LARGE_CLOSURE = 1009;
 /** The part of a WebSocket that is used: that of browsers, Node 22 and later, and `ws` fit. */
 export interface WebSocketLike {
   readonly readyState: number;
-  readonly bufferedAmount: number;
+  /** Absent where the runtime does not say. */
+  readonly bufferedAmount?: number;
   send(data: string): void;
   close(code?: number, reason?: string): void;
   addEventListener(type: "open", listener: () => void): void;
@@ -49,6 +51,9 @@ export interface WebSocketOptions {
   clock?: Clock;
 }
 
+/** Options of a transport over a socket that is there already. */
+export type SocketTransportOptions = Pick<WebSocketOptions, "clock" | "maxFrameBytes">;
+
 /** Opens a WebSocket. Rejects where that fails; browsers do not report why. */
 export async function openWebSocket(
   url: string,
@@ -65,14 +70,31 @@ export async function openWebSocket(
   const protocols = [WEBSOCKET_PROTOCOL];
   if (token !== undefined) protocols.push(TOKEN_PROTOCOL_PREFIX + encodeBase64Url(token));
   const socket: WebSocketLike = new WebSocket(url, protocols);
-  const write = (text: string): void | Promise<void> => {
-    socket.send(text);
-    if (socket.bufferedAmount > MAX_BUFFERED_BYTES) return waitForRoom(socket, clock);
-  };
   const { maxFrameBytes = MAX_FRAME_BYTES } = options;
-  const transport = new WebSocketTransport(socket, { write, clock, maxFrameBytes });
+  const transport = createSocketTransport(socket, { clock, maxFrameBytes });
   await waitForOpen(socket, signal);
   return transport;
+}
+
+/** A socket of a browser or another web runtime as a transport, on either end. */
+export function createSocketTransport(
+  socket: WebSocketLike,
+  { clock = systemClock, maxFrameBytes = MAX_FRAME_BYTES }: SocketTransportOptions = {},
+): Transport {
+  const opened =
+    socket.readyState === CONNECTING &&
+    new Promise<void>((resolve) => socket.addEventListener("open", resolve));
+  const write = (text: string): void | Promise<void> => {
+    // A runtime may open the socket after the response to its upgrade.
+    if (opened && socket.readyState === CONNECTING) return opened.then(() => socket.send(text));
+    socket.send(text);
+    if (isFull(socket)) return waitForRoom(socket, clock);
+  };
+  return new WebSocketTransport(socket, { write, clock, maxFrameBytes });
+}
+
+function isFull({ bufferedAmount = 0 }: WebSocketLike): boolean {
+  return bufferedAmount > MAX_BUFFERED_BYTES;
 }
 
 /** A token as base64url of its UTF-8. */
@@ -106,7 +128,7 @@ export function waitForOpen(socket: WebSocketLike, signal?: AbortSignal): Promis
 
 async function waitForRoom(socket: WebSocketLike, clock: Clock): Promise<void> {
   // A closed socket never empties its buffer.
-  while (socket.readyState === OPEN && socket.bufferedAmount > MAX_BUFFERED_BYTES) {
+  while (socket.readyState === OPEN && isFull(socket)) {
     await new Promise<void>((resolve) => clock.after(BUFFER_LOOK_MS, resolve));
   }
 }

@@ -11,18 +11,38 @@ import {
   type QueueName,
   type RunOverrides,
 } from "@gyre/agent";
-import { type ThinkingLevel, isRecord } from "@gyre/ai";
 import {
+  type FileContent,
+  fromBase64,
+  isRecord,
+  readStoredFile,
+  type ThinkingLevel,
+} from "@gyre/ai";
+import {
+  type ConnectionState,
   type Payload,
   ProtocolError,
   WireClient,
   type WireClientOptions,
   type WireClientApi,
 } from "@gyre/protocol";
-import type { SessionChanges, SessionInfo, SessionOptions } from "../sessions/session-host.ts";
+import type {
+  SessionChanges,
+  SessionInfo,
+  SessionMatch,
+  SessionOptions,
+  SessionListRequest,
+  SessionSearchPage,
+  SessionSearchRequest,
+} from "../sessions/session-host.ts";
 import { RegisteredTools } from "./client-tools.ts";
 import type { RemoteState } from "./remote-state.ts";
-import { type FollowerOptions, SessionFollower } from "./session-follower.ts";
+import {
+  type FollowerObserver,
+  type FollowerOptions,
+  SessionFollower,
+} from "./session-follower.ts";
+import { type NewFile, uploadFile, type UploadServer } from "./upload-file.ts";
 
 /** The server: a client that is connected to it, or the options of a new one. */
 export type RemoteServer = WireClientApi | WireClientOptions;
@@ -30,7 +50,13 @@ export type RemoteServer = WireClientApi | WireClientOptions;
 /** Options of a remote agent. */
 export type RemoteAgentOptions = FollowerOptions;
 
-type ImageOptions = Pick<PromptOptions, "images">;
+/** What `watch` reports of a remote agent: what is no event. */
+export interface RemoteObserver extends FollowerObserver {
+  /** The connection to the server is there, broke, or is being made again. */
+  onConnection?: (state: ConnectionState) => void;
+}
+
+type ImageOptions = Pick<PromptOptions, "images" | "attachments">;
 
 /**
  * Options of a prompt. There is no `signal`: a session has many clients, and an abort that arrives
@@ -41,20 +67,30 @@ export type RemotePromptOptions = Omit<PromptOptions, "signal" | keyof RunOverri
 /** As for a prompt: without a `signal`. */
 export type RemoteContinueOptions = Pick<ContinueOptions, "decisions">;
 
-async function requestList(
-  wire: RemoteServer,
-  page: { limit?: number; cursor?: string },
-): Promise<{ sessions: SessionInfo[]; next?: string }> {
+/** Which part of the list of sessions is asked for. */
+export interface RemotePageOptions extends Omit<SessionListRequest, "after"> {
+  /** `next` of the page before. */
+  cursor?: string;
+}
+
+async function requestOnce(wire: RemoteServer, type: string, payload: Payload): Promise<Payload> {
   const { client, isOwn } = openClient(wire);
   try {
-    const { sessions, next } = await client.request("session_list", page);
-    return {
-      sessions: Array.isArray(sessions) ? sessions.filter(isInfo) : [],
-      ...(typeof next === "string" && { next }),
-    };
+    return await client.request(type, payload);
   } finally {
     if (isOwn) await client.close();
   }
+}
+
+async function requestList(
+  wire: RemoteServer,
+  page: Partial<RemotePageOptions>,
+): Promise<{ sessions: SessionInfo[]; next?: string }> {
+  const { sessions, next } = await requestOnce(wire, "session_list", { ...page });
+  return {
+    sessions: Array.isArray(sessions) ? sessions.filter(isInfo) : [],
+    ...(typeof next === "string" && { next }),
+  };
 }
 
 /**
@@ -124,13 +160,53 @@ export class RemoteAgent {
 
   /**
    * At most `limit` of the sessions, up to 1,000, and `next`, the `cursor` for those that follow,
-   * unless there are no more. A server that knows no pages gives all of them.
+   * unless there are no more: those with some words in their title or first prompt, of a folder, put
+   * away or not, of all folders, by creation, by the last write, or those first that wait for an answer or run. A server that
+   * knows no pages gives all of them.
    */
   static listPage(
     wire: RemoteServer,
-    page: { limit: number; cursor?: string },
+    page: RemotePageOptions,
   ): Promise<{ sessions: SessionInfo[]; next?: string }> {
     return requestList(wire, page);
+  }
+
+  /**
+   * Looks for a text in the messages of sessions, the newest session first: at most `limit` sessions, with the first
+   * message that has it, and `next`, the `cursor` to go on with, unless all was looked through. A page may have none.
+   */
+  static async search(
+    wire: RemoteServer,
+    request: Omit<SessionSearchRequest, "after"> & { cursor?: string },
+  ): Promise<SessionSearchPage> {
+    const { matches, next } = await requestOnce(wire, "session_search", { ...request });
+    return {
+      matches: Array.isArray(matches) ? matches.filter(isMatch) : [],
+      ...(typeof next === "string" && { next }),
+    };
+  }
+
+  /** Gives a session a title, whether it is open or not. */
+  static async rename(wire: RemoteServer, sessionId: string, title: string): Promise<void> {
+    await requestOnce(wire, "session_rename", { session: sessionId, title });
+  }
+
+  /** Puts a session away, or takes it back: lists can leave it out. A message takes it back as well. */
+  static async archive(wire: RemoteServer, sessionId: string, archived = true): Promise<void> {
+    await requestOnce(wire, "session_archive", { session: sessionId, archived });
+  }
+
+  /**
+   * Makes a session with the branch of another one, up to the entry `at`, by default up to its end, and
+   * gives its id. It is not open yet: attach to it.
+   */
+  static async fork(
+    wire: RemoteServer,
+    sessionId: string,
+    options: { at?: number } = {},
+  ): Promise<string> {
+    const { session } = await requestOnce(wire, "session_fork", { session: sessionId, ...options });
+    return String(session);
   }
 
   /** The state that follows from the events so far. */
@@ -153,6 +229,22 @@ export class RemoteAgent {
   /** Calls `listener` with each event; its errors are reported. The returned function removes it. */
   subscribe(listener: AgentListener): () => void {
     return this.#session.subscribe(listener);
+  }
+
+  /** The connection to the server right now. */
+  get connection(): ConnectionState {
+    return this.#client.state;
+  }
+
+  /** Calls the functions of `observer` from now on; their errors are reported. The returned function ends that. */
+  watch(observer: RemoteObserver): () => void {
+    const { onConnection } = observer;
+    const stop = this.#session.watch(observer);
+    const stopConnection = onConnection && this.#client.watch(onConnection);
+    return () => {
+      stop();
+      stopConnection?.();
+    };
   }
 
   /**
@@ -208,13 +300,13 @@ export class RemoteAgent {
 
   /** Queues a message that interrupts the run. Settles with its id in the queue. */
   async steer(text: string, options: ImageOptions = {}): Promise<string> {
-    const { queued } = await this.#session.ask("steer", toPromptPayload(text, options));
+    const { queued } = await this.#session.askInEpoch("steer", toPromptPayload(text, options));
     return String(queued);
   }
 
   /** Queues a message for when the agent would otherwise stop. */
   async followUp(text: string, options: ImageOptions = {}): Promise<string> {
-    const { queued } = await this.#session.ask("follow_up", toPromptPayload(text, options));
+    const { queued } = await this.#session.askInEpoch("follow_up", toPromptPayload(text, options));
     return String(queued);
   }
 
@@ -318,6 +410,45 @@ export class RemoteAgent {
   }
 
   /**
+   * The contents of a file that the server stores, as a block with `source.type` "stored" names it. Rejects with
+   * `ProtocolError`, code `file_not_found`, and with `StoredFileError` where other contents came.
+   */
+  readFile(source: { sha256: string; size: number }): Promise<Uint8Array> {
+    return readStoredFile(source, {
+      read: (sha256) => this.#readParts(sha256),
+      write: () => Promise.reject(new Error("Files are written with prompts.")),
+    });
+  }
+
+  /**
+   * Stores a file that is too large for a frame, up to 64 MiB, over HTTP, and gives the block that a prompt takes as
+   * an attachment. Rejects with `ProtocolError`: `too_large`, `unauthorized`, `session_not_found`, and `not_implemented`
+   * where the host has no store. What is not of the server itself is `unavailable`.
+   */
+  uploadFile(file: NewFile, server: UploadServer): Promise<FileContent> {
+    return uploadFile(this.sessionId, file, server);
+  }
+
+  async #readParts(sha256: string): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    for (let offset = 0; ;) {
+      const request = { session: this.sessionId, sha256, offset };
+      const { data, size } = await this.#client.request("session_file", request);
+      const part = typeof data === "string" ? fromBase64(data) : new Uint8Array();
+      parts.push(part);
+      offset += part.length;
+      if (part.length === 0 || typeof size !== "number" || offset >= size) break;
+    }
+    const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const part of parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    return whole;
+  }
+
+  /**
    * Registers client tools with the session, in place of those before: the agent calls them like
    * its own, and they run in this process. Rejects where a name is taken. A call that runs when the
    * connection breaks fails, and its signal fires when the client notices; where several servers
@@ -325,6 +456,18 @@ export class RemoteAgent {
    */
   registerTools(tools: readonly AgentTool[]): Promise<void> {
     return this.#tools.register(tools);
+  }
+
+  /**
+   * A request that the host of the sessions answers in its own way, however long that takes. Rejects with
+   * `not_implemented` where it does not know the name.
+   */
+  request(name: string, payload: Payload = {}, signal?: AbortSignal): Promise<Payload> {
+    const request = { session: this.sessionId, name, ...payload };
+    return this.#client.request("session_request", request, {
+      timeoutMs: Infinity,
+      ...(signal && { signal }),
+    });
   }
 
   /** Leaves the session and removes its client tools. The session goes on. */
@@ -385,12 +528,16 @@ async function withClient<T>(
   }
 }
 
-function toPromptPayload(text: string, { images }: ImageOptions): Payload {
-  return { text, ...(images && { images }) };
+function toPromptPayload(text: string, { images, attachments }: ImageOptions): Payload {
+  return { text, ...(images && { images }), ...(attachments && { attachments }) };
 }
 
 function isInfo(value: unknown): value is SessionInfo {
   return isRecord(value) && typeof value["id"] === "string";
+}
+
+function isMatch(value: unknown): value is SessionMatch {
+  return isRecord(value) && isInfo(value["session"]) && typeof value["excerpt"] === "string";
 }
 
 function isMessage(value: unknown): value is AgentMessage {

@@ -12,11 +12,22 @@ import { WireEventReader } from "../events/wire-event-reader.ts";
 import { RemoteStateMirror, type RemoteState } from "./remote-state.ts";
 import { type KnownRun, RunWaits } from "./run-waits.ts";
 
-export interface FollowerOptions {
+/** What can be observed of a session beside its events. */
+export interface FollowerObserver {
   /** The state was rebuilt from a snapshot: draw it again. */
   onSnapshot?: (state: RemoteState) => void;
+  /** Settings of the session have changed: model, mode, tools. */
+  onSettings?: (state: RemoteState) => void;
+  /**
+   * Called with what the host shows beside the conversation (`waiting`: the queued messages), whenever that has
+   * changed. Given: the client asks for it.
+   */
+  onStatus?: (status: Payload) => void;
   /** The session was closed, or can no longer be reached. */
   onClosed?: (error: Error) => void;
+}
+
+export interface FollowerOptions extends FollowerObserver {
   /** Errors that no promise reports, such as those of listeners. Default: `console.error`. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -42,6 +53,7 @@ export class SessionFollower {
   readonly #runs = new RunWaits();
   /** Replaced, never changed, so that an event goes to the listeners of the moment it arrived. */
   #listeners: readonly AgentListener[] = [];
+  #observers: readonly FollowerObserver[];
   #reader = new WireEventReader();
   #epoch: string | undefined;
   /** The number of the last event. */
@@ -63,6 +75,7 @@ export class SessionFollower {
     this.#stream = stream;
     this.#handler = handler;
     this.#options = options;
+    this.#observers = [options];
   }
 
   get state(): RemoteState {
@@ -99,10 +112,30 @@ export class SessionFollower {
     return this.#client.request(type, payload, { stream: this.#stream });
   }
 
+  /**
+   * The same for a request that must not be done in a session that was opened again since: it may have been done
+   * before. Rejects with `stream_not_found` then. A request that is made while there is no connection cannot have
+   * been done: it is for the session as it is found afterwards.
+   */
+  async askInEpoch(type: string, payload: Payload = {}): Promise<Payload> {
+    const known = this.#epoch;
+    const wasOffline = this.#client.state.type !== "ready";
+    const ask = (): Promise<Payload> =>
+      this.ask(type, { ...payload, ...(this.#epoch !== undefined && { epoch: this.#epoch }) });
+    try {
+      return await ask();
+    } catch (error) {
+      const isOther = error instanceof ProtocolError && error.code === "stream_not_found";
+      if (!wasOffline || !isOther || this.#end) throw error;
+      await this.#waitUntil(() => this.#epoch !== known);
+      return await ask();
+    }
+  }
+
   /** Requests a run, and settles with its end. */
   run(type: string, payload: Payload): Promise<AgentEnd> {
     if (this.#end) return Promise.reject(this.#end);
-    const begun = this.ask(type, payload).then(({ seq, isOver }) => {
+    const begun = this.askInEpoch(type, payload).then(({ seq, isOver }) => {
       return isOver === true || typeof seq !== "number" ? "over" : seq;
     });
     const end = this.#runs.wait(begun);
@@ -119,6 +152,21 @@ export class SessionFollower {
     };
   }
 
+  /** Calls the functions of `observer` from now on. The returned function ends that. */
+  watch(observer: FollowerObserver): () => void {
+    const hadStatus = this.#wantsStatus;
+    const entry = { ...observer };
+    this.#observers = [...this.#observers, entry];
+    if (this.#wantsStatus && !hadStatus && !this.#end) {
+      this.ask("session_attach", this.#getPosition()).catch((error: unknown) => {
+        this.report(error, "asking for the status");
+      });
+    }
+    return () => {
+      this.#observers = this.#observers.filter((other) => other !== entry);
+    };
+  }
+
   waitForIdle(): Promise<void> {
     return this.#waitUntil(() => this.#runs.size === 0 && !this.#mirror.state.isStreaming);
   }
@@ -130,7 +178,7 @@ export class SessionFollower {
     this.#stopListening();
     this.#runs.fail(error);
     for (const { reject } of this.#waiting.splice(0)) reject(error);
-    this.#call("onClosed", () => this.#options.onClosed?.(error));
+    this.#observe("onClosed", ({ onClosed }) => onClosed?.(error));
   }
 
   report(error: unknown, where: string): void {
@@ -142,15 +190,24 @@ export class SessionFollower {
     }
   }
 
+  get #wantsStatus(): boolean {
+    return this.#observers.some(({ onStatus }) => onStatus !== undefined);
+  }
+
   #getPosition(): Payload {
     const isKnown = this.#epoch !== undefined && !this.#needsSnapshot;
-    return isKnown ? { after: this.#seq, epoch: this.#epoch } : {};
+    return {
+      ...(isKnown && { after: this.#seq, epoch: this.#epoch }),
+      ...(this.#wantsStatus && { status: true }),
+    };
   }
 
   #take(frame: Envelope): void {
     const { type, seq, payload } = frame;
     if (type === "snapshot") this.#takeSnapshot(payload);
-    else if (seq === undefined) this.#handler.onOwnFrame(type, payload);
+    else if (type === "session_status") {
+      this.#observe("onStatus", ({ onStatus }) => onStatus?.(payload));
+    } else if (seq === undefined) this.#handler.onOwnFrame(type, payload);
     else if (!this.#needsSnapshot && this.#epoch !== undefined) this.#takeEvent(frame, seq);
     this.#settleWaiting();
   }
@@ -162,7 +219,10 @@ export class SessionFollower {
       const what = `Session "${this.#stream}" was closed.`;
       return this.stop(new ProtocolError("session_not_found", what));
     }
-    if (type === "session_update") return this.#mirror.update(payload);
+    if (type === "session_update") {
+      this.#mirror.update(payload);
+      return this.#observe("onSettings", ({ onSettings }) => onSettings?.(this.state));
+    }
     let events: AgentEvent[];
     try {
       events = this.#reader.read(frame);
@@ -208,7 +268,7 @@ export class SessionFollower {
     // Listeners get the end of the last run even so, so that none waits forever.
     if (isSame && end && run.endSeq > before) this.#notify(end);
     this.#runs.onGap(this.#seq, run);
-    this.#call("onSnapshot", () => this.#options.onSnapshot?.(this.state));
+    this.#observe("onSnapshot", ({ onSnapshot }) => onSnapshot?.(this.state));
   }
 
   /** Loads a snapshot; returns the run that it reports. */
@@ -245,6 +305,10 @@ export class SessionFollower {
     const ready = this.#waiting.filter(({ until }) => until());
     this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
     for (const { resolve } of ready) resolve();
+  }
+
+  #observe(where: string, call: (observer: FollowerObserver) => unknown): void {
+    for (const observer of this.#observers) this.#call(where, () => call(observer));
   }
 
   /** Calls code of the application and reports its errors, also those of promises. */

@@ -2,9 +2,9 @@ import type { AgentEvent } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import { callAll, type ScriptStep } from "@gyre/ai/testing";
 import { defineAgent } from "@gyre/durable";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Payload } from "@gyre/protocol";
-import { RemoteAgent } from "../client/remote-agent.ts";
+import { RemoteAgent, type RemotePageOptions } from "../client/remote-agent.ts";
 import { CheckingClient } from "../testing/checking-client.ts";
 import {
   createDurableWorld,
@@ -103,6 +103,42 @@ describe("servers of one store", () => {
     });
     const page = await RemoteAgent.listPage(client, { limit: 1 });
     expect(page).toMatchObject({ sessions: [{ id: agent.sessionId, isOpen: true }] });
+  });
+
+  it("sessions are renamed, put away, forked and found at any server; a fork that is sent again is the same", async () => {
+    world = createDurableWorld();
+    const one = await world.open([officeAgent(["Green."], [])]);
+    const two = await world.open([]);
+    const agent = await RemoteAgent.create(world.client(one));
+    await agent.prompt("Which tea?");
+    await agent.waitForIdle();
+    const client = world.client(two);
+    const id = agent.sessionId;
+    await vi.waitFor(() => RemoteAgent.rename(client, id, "Tea"), { timeout: 20_000 });
+    await vi.waitFor(() => RemoteAgent.archive(client, id), { timeout: 20_000 });
+    const fork = { session: id };
+    const made = String((await requestAt(one, "session_fork", fork, "f1"))["session"]);
+    expect((await requestAt(two, "session_fork", fork, "f1"))["session"]).toBe(made);
+    const find = async (page: Omit<RemotePageOptions, "limit">): Promise<string[]> =>
+      (await RemoteAgent.listPage(client, { limit: 9, ...page })).sessions.map((each) => each.id);
+    expect(await find({ query: "TEA" })).toEqual([made, id]);
+    expect(await find({ archived: true })).toEqual([id]);
+    expect(await find({ archived: false, order: "updated" })).toEqual([made]);
+    const { matches, next } = await RemoteAgent.search(client, { text: "green", limit: 9 });
+    expect(matches.map(({ session, excerpt }) => [session.id, excerpt])).toEqual([
+      [made, "Green."],
+      [id, "Green."],
+    ]);
+    expect(next).toBeUndefined();
+    const copy = await RemoteAgent.attach(client, made);
+    expect(listTexts(copy)).toEqual(["user: Which tea?", "assistant: Green."]);
+    await expect(RemoteAgent.fork(client, id, { at: 99 })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+    await expect(RemoteAgent.rename(client, "s-none", "x")).rejects.toMatchObject({
+      code: "session_not_found",
+    });
+    expect([...one.errors, ...two.errors]).toEqual([]);
   });
 
   it("requests that are sent to one server and again to another are done once, with the first answer", async () => {

@@ -1,12 +1,17 @@
 import { createHash } from "node:crypto";
 import type { Runs } from "@gyre/durable";
+import { errnoOf } from "@gyre/ai";
 import { invalidRequest } from "@gyre/protocol";
 import type {
+  SessionAmendment,
   SessionChanges,
   SessionHost,
   SessionInfo,
   SessionOptions,
   SessionPage,
+  SessionPageRequest,
+  SessionSearchPage,
+  SessionSearchRequest,
 } from "../sessions/session-host.ts";
 import { DurableSession } from "./durable-session.ts";
 import { refuseOnError } from "./refusal.ts";
@@ -86,8 +91,7 @@ export class DurableHost implements SessionHost {
   async #create(options: SessionOptions, key: string): Promise<DurableSession> {
     const { runs, prepare, tenant = "", pool = "" } = this.#options;
     const { cwd = this.#cwd, settings } = (await prepare?.(options)) ?? {};
-    // The same request, sent to another server, makes no second session.
-    const id = `s-${createHash("sha256").update(key).digest("hex").slice(0, 32)}`;
+    const id = computeId(key);
     const createdAt = Date.now();
     const head = { id: 1, parentId: null, timestamp: createdAt };
     const entries = settings
@@ -114,11 +118,87 @@ export class DurableHost implements SessionHost {
     return refuseOnError(async () => this.#describe(await this.#sessions.list({ cwd: this.#cwd })));
   }
 
-  listPage(page: { limit: number; after?: string }): Promise<SessionPage> {
+  listPage({ allFolders, ...page }: SessionPageRequest): Promise<SessionPage> {
     return refuseOnError(async () => {
-      const { sessions, ...more } = await this.#sessions.listPage({ cwd: this.#cwd, ...page });
+      const folder = allFolders ? {} : { cwd: this.#checkListed(page.cwd) };
+      const { sessions, ...more } = await this.#sessions.listPage({ ...page, ...folder });
       return { ...more, sessions: await this.#describe(sessions) };
     });
+  }
+
+  isServed({ id, cwd }: SessionInfo): boolean {
+    const { check, pool = "" } = this.#options;
+    if (!check) return true;
+    try {
+      check({ id, cwd: String(cwd), pool });
+      return true;
+    } catch {
+      // A list says nothing of a session that cannot be opened.
+      return false;
+    }
+  }
+
+  describe(id: string): Promise<SessionInfo | undefined> {
+    return refuseOnError(async () => {
+      if (!(await this.#has(id))) return undefined;
+      return (await this.#describe([await this.#sessions.find(id)]))[0];
+    });
+  }
+
+  search(request: SessionSearchRequest): Promise<SessionSearchPage> {
+    return refuseOnError(async () => {
+      const cwd = this.#checkListed(request.cwd);
+      const { matches, next } = await this.#sessions.search({ ...request, cwd });
+      return {
+        matches: matches.map((match) => ({ ...match, session: { ...match.session } })),
+        ...(next !== undefined && { next }),
+      };
+    });
+  }
+
+  /** The folder whose sessions are listed. */
+  #checkListed(cwd = this.#cwd): string {
+    if (cwd !== this.#cwd) this.#options.check?.({ id: "", cwd, pool: this.#options.pool ?? "" });
+    return cwd;
+  }
+
+  amend(id: string, { archived, title }: SessionAmendment): Promise<boolean> {
+    return refuseOnError(async () => {
+      if (!(await this.#has(id))) return false;
+      const session = await this.#sessions.open(id);
+      try {
+        if (title !== undefined) await session.append({ type: "title", title });
+        if (archived !== undefined) await session.append({ type: "archive", archived });
+      } finally {
+        await session.close();
+      }
+      return true;
+    });
+  }
+
+  fork(id: string, { at }: { at?: number }, key: string): Promise<string | undefined> {
+    return refuseOnError(async () => {
+      if (!(await this.#has(id))) return undefined;
+      const newId = computeId(key);
+      if (await this.#has(newId)) return newId;
+      const options = { newId, ...(at !== undefined && { entry: at }) };
+      try {
+        const session = await this.#sessions.fork(id, options);
+        await session.close();
+      } catch (error) {
+        if (errnoOf(error) !== "not_found") throw error;
+        throw invalidRequest(`The session ${id} has no entry ${at}.`, { cause: error });
+      }
+      return newId;
+    });
+  }
+
+  /** Whether there is a session that may be opened here. */
+  async #has(id: string): Promise<boolean> {
+    const { runs, tenant = "", check } = this.#options;
+    const found = isName(id) ? await runs.store.sessions.read(tenant, id) : undefined;
+    if (found) check?.(found);
+    return found !== undefined;
   }
 
   get #cwd(): string {
@@ -141,6 +221,11 @@ export class DurableHost implements SessionHost {
       ...{ leases: this.#leases, onError: this.#onError },
     });
   }
+}
+
+/** The same request, sent to another server, makes no second session. */
+function computeId(key: string): string {
+  return `s-${createHash("sha256").update(key).digest("hex").slice(0, 32)}`;
 }
 
 /** Whether a store can have a session of this id. */

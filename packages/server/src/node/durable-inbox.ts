@@ -1,5 +1,5 @@
 import type { AgentMessage, Decision, QueueName } from "@gyre/agent";
-import type { ImageContent, UserMessage } from "@gyre/ai";
+import type { UserMessage } from "@gyre/ai";
 import {
   changeQueue,
   DurableError,
@@ -87,16 +87,12 @@ export class DurableInbox implements SessionInbox {
     return refuseOnError(() => this.#rewrite(key));
   }
 
-  async #prompt(
-    { text, images }: SessionPrompt,
-    key: string,
-    triesLeft = MAX_TRIES,
-  ): Promise<Payload> {
+  async #prompt(prompt: SessionPrompt, key: string, triesLeft = MAX_TRIES): Promise<Payload> {
     if (await this.#isKnown(key)) return { seq: this.view.runAfter };
     const { runs, id: session, agent, tenant } = this.#options;
     const id = `${session}:${key}`;
     try {
-      await runs.start(toInput(text, images), {
+      await runs.start(toInput(prompt), {
         ...{ id, agent, session, tenant, ifIdle: true },
       });
     } catch (error) {
@@ -106,9 +102,9 @@ export class DurableInbox implements SessionInbox {
       if (triesLeft > 0 && this.#isAtRest()) {
         // Settings are being written: that takes a moment.
         await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
-        return this.#prompt({ text, ...(images && { images }) }, key, triesLeft - 1);
+        return this.#prompt(prompt, key, triesLeft - 1);
       }
-      return this.#reply(toInput(text, images), key);
+      return this.#reply(toInput(prompt), key);
     }
     const { firstSeq = 0 } = (await runs.store.readRun(id)) ?? {};
     await this.#options.catchUpWith(firstSeq);
@@ -371,9 +367,10 @@ async function planRewrite(
 }
 
 /** Without a time: the same request is the same run, whenever it arrives. */
-function toInput(text: string, images: readonly ImageContent[] = []): UserInput {
-  const content = text === "" ? [...images] : [{ type: "text" as const, text }, ...images];
-  return { role: "user", content: images.length === 0 ? text : content };
+function toInput({ text, images = [], attachments = [] }: SessionPrompt): UserInput {
+  const files = [...attachments, ...images];
+  const content = text === "" ? files : [{ type: "text" as const, text }, ...files];
+  return { role: "user", content: files.length === 0 ? text : content };
 }
 
 /** Keys of requests are apart from those of other senders. */

@@ -1,3 +1,4 @@
+import { errnoOf } from "@gyre/ai";
 import { DurableError } from "@gyre/durable";
 import { invalidRequest, ProtocolError } from "@gyre/protocol";
 import { HostUnavailableError } from "../sessions/session-host.ts";
@@ -16,6 +17,8 @@ export async function refuseOnError<T>(act: () => Promise<T>): Promise<T> {
 
 /** What the store refuses, with the code that a client can act on. */
 export function toRefusal(error: unknown): unknown {
+  // What `SessionError` says of a session that is open, or that a run works in.
+  if (errnoOf(error) === "locked") return busyError();
   if (!(error instanceof DurableError)) return error;
   switch (error.code) {
     case "busy":

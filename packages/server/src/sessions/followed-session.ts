@@ -1,7 +1,12 @@
 import type { AgentEvent, AgentMessage, Decision, QueueName } from "@gyre/agent";
 import type { UserMessage } from "@gyre/ai";
-import type { Payload } from "@gyre/protocol";
-import { LiveSession, type LiveSessionOptions, type SessionTools } from "./live-session.ts";
+import type { Identity, Payload } from "@gyre/protocol";
+import {
+  type Acknowledge,
+  LiveSession,
+  type LiveSessionOptions,
+  type SessionTools,
+} from "./live-session.ts";
 import { PublishedState } from "./published-state.ts";
 import type { SessionView } from "./session-agent.ts";
 import type { SessionChanges, SessionPrompt, SharedSession } from "./session-host.ts";
@@ -32,7 +37,7 @@ export class FollowedSession extends LiveSession {
     const session = new FollowedSession(hosted, options);
     await hosted.follow({
       onSettings: () => session.publishSettings(),
-      onReset: (isRewritten) => session.#reset(isRewritten),
+      onReset: (isRewritten) => void session.#reset(isRewritten),
     });
     return session;
   }
@@ -54,24 +59,42 @@ export class FollowedSession extends LiveSession {
     return this.hosted.synchronize();
   }
 
-  prompt(prompt: SessionPrompt, key: string): Promise<Payload> {
-    return this.hosted.inbox.prompt(prompt, key);
+  prompt(
+    prompt: SessionPrompt,
+    key: string,
+    _ack: Acknowledge,
+    identity?: Identity,
+  ): Promise<Payload> {
+    return this.hosted.inbox.prompt(prompt, key, identity);
   }
 
   continue(key: string): Promise<Payload> {
     return this.hosted.inbox.continue(key);
   }
 
-  approve(decisions: Readonly<Record<string, Decision>>, key: string): Promise<Payload> {
-    return this.hosted.inbox.decide(decisions, key);
+  approve(
+    decisions: Readonly<Record<string, Decision>>,
+    key: string,
+    _ack: Acknowledge,
+    identity?: Identity,
+  ): Promise<Payload> {
+    return this.hosted.inbox.decide(decisions, key, identity);
   }
 
   enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload> {
-    return this.hosted.inbox.enqueue(queue, message, key);
+    return this.#thenRefresh(this.hosted.inbox.enqueue(queue, message, key));
   }
 
   editQueue(edit: QueueEdit, key: string): Promise<Payload> {
-    return this.hosted.inbox.editQueue(edit, key);
+    return this.#thenRefresh(this.hosted.inbox.editQueue(edit, key));
+  }
+
+  async #thenRefresh(answer: Promise<Payload>): Promise<Payload> {
+    try {
+      return await answer;
+    } finally {
+      this.refreshStatus();
+    }
   }
 
   abort(key: string): Promise<Payload> {
@@ -105,10 +128,16 @@ export class FollowedSession extends LiveSession {
     else this.publishEvent(event, this.hosted.numbers.runAfter);
   }
 
-  #reset(isRewritten = false): void {
+  protected publishRewritten(): number {
+    return this.#reset(true);
+  }
+
+  #reset(isRewritten = false): number {
     this.writer.dropPartial();
     this.forgetKnown();
     if (isRewritten) this.published = new PublishedState(this.view);
-    this.publish("snapshot", this.createSnapshot(this.#shared.next));
+    const seq = this.#shared.next;
+    this.publish("snapshot", this.createSnapshot(seq));
+    return seq;
   }
 }

@@ -1,17 +1,38 @@
-import type { AgentEndEvent, AgentEvent, AgentMessage, Decision, QueueName } from "@gyre/agent";
-import type { UserMessage } from "@gyre/ai";
+import {
+  type AgentEndEvent,
+  type AgentEvent,
+  type AgentMessage,
+  type Decision,
+  isLlmMessage,
+  type QueueName,
+} from "@gyre/agent";
+import {
+  type AssistantContent,
+  hashFile,
+  isLarge,
+  storeContent,
+  toBase64,
+  type UserContent,
+  type UserMessage,
+} from "@gyre/ai";
 import {
   type Connection,
   type IdempotencyCache,
+  type Identity,
   type LoggedEvent,
   measureUtf8,
   type Payload,
+  ProtocolError,
 } from "@gyre/protocol";
 import { WireEventWriter } from "../events/wire-event.ts";
 import { PublishedState } from "./published-state.ts";
 import type { SessionView } from "./session-agent.ts";
-import type { OpenedSession, SessionChanges, SessionPrompt } from "./session-host.ts";
+import type { OpenedSession, SessionChanges, SessionPrompt, SessionState } from "./session-host.ts";
 import type { QueueEdit, ToolSpec } from "./session-payloads.ts";
+import { listWaiting, SessionStatus } from "./session-status.ts";
+
+/** Of a file, in one answer: it fits into a frame as base64. */
+export const MAX_FILE_PART_BYTES: number = 8 * 1024 * 1024;
 
 export interface LiveSessionOptions {
   tailEvents: number;
@@ -74,6 +95,8 @@ export abstract class LiveSession {
   protected published: PublishedState;
   protected writer: WireEventWriter = new WireEventWriter();
   readonly #watchers = new Set<Connection>();
+  #status: SessionStatus | undefined;
+  #unwatchHost: () => void = () => {};
   /** Messages of the start, or whose end was published. */
   #known = new WeakSet<AgentMessage>();
   #unsubscribe: () => void = () => {};
@@ -88,7 +111,12 @@ export abstract class LiveSession {
   // Requests. `key` is the id of the frame.
 
   /** `ack` is called right before the first event, where it is not called it is the result. */
-  abstract prompt(prompt: SessionPrompt, key: string, ack: Acknowledge): Promise<Payload | void>;
+  abstract prompt(
+    prompt: SessionPrompt,
+    key: string,
+    ack: Acknowledge,
+    identity?: Identity,
+  ): Promise<Payload | void>;
   abstract continue(key: string, ack: Acknowledge): Promise<Payload | void>;
   /** Which calls may be decided on; undefined: `approve` finds out. */
   abstract readonly pendingIds: readonly string[] | undefined;
@@ -96,6 +124,7 @@ export abstract class LiveSession {
     decisions: Readonly<Record<string, Decision>>,
     key: string,
     ack: Acknowledge,
+    identity?: Identity,
   ): Promise<Payload | void>;
   abstract enqueue(queue: QueueName, message: UserMessage, key: string): Promise<Payload>;
   abstract editQueue(edit: QueueEdit, key: string): Promise<Payload>;
@@ -104,6 +133,78 @@ export abstract class LiveSession {
   /** Replaces the transcript; all clients get a snapshot. */
   abstract replaceMessages(messages: readonly AgentMessage[], key: string): Promise<Payload>;
   abstract reset(key: string): Promise<Payload>;
+
+  /** Puts the large files of a prompt into the store of the session. */
+  async storePrompt(prompt: SessionPrompt): Promise<SessionPrompt> {
+    const { files } = this.hosted;
+    const { images = [], attachments = [] } = prompt;
+    const all = [...attachments, ...images];
+    if (!files || !all.some(isLarge)) return prompt;
+    const { images: _, ...rest } = prompt;
+    return { ...rest, attachments: await storeContent(all, files) };
+  }
+
+  /** The same for messages. */
+  storeMessages<M extends AgentMessage>(messages: readonly M[]): Promise<M[]> {
+    const { files } = this.hosted;
+    return Promise.all(
+      messages.map(async (message) => {
+        if (!files || !isLlmMessage(message) || typeof message.content === "string") return message;
+        const blocks: readonly (UserContent | AssistantContent)[] = message.content;
+        if (!blocks.some(isLarge)) return message;
+        return { ...message, content: await storeContent(blocks, files) };
+      }),
+    );
+  }
+
+  /** A part of the contents of a file, from `offset` on. Throws `ProtocolError`: `file_not_found`. */
+  async readFile(sha256: string, offset: number): Promise<Payload> {
+    const bytes = await this.readWholeFile(sha256);
+    const part = bytes.subarray(offset, offset + MAX_FILE_PART_BYTES);
+    return { data: toBase64(part), offset, size: bytes.length };
+  }
+
+  /** Stores contents that a message will refer to. Throws `ProtocolError`. */
+  async writeFile(sha256: string, bytes: Uint8Array): Promise<void> {
+    const { files } = this.hosted;
+    if (!files) {
+      throw new ProtocolError("not_implemented", `Session "${this.id}" has no store for files.`);
+    }
+    const actual = await hashFile(bytes);
+    if (actual !== sha256) {
+      throw new ProtocolError(
+        "invalid_request",
+        `The file has the SHA-256 ${actual}, not ${sha256}: send it again.`,
+      );
+    }
+    await files.write(sha256, bytes);
+  }
+
+  async readWholeFile(sha256: string): Promise<Uint8Array> {
+    const bytes = await this.hosted.files?.read(sha256);
+    if (bytes && (await hashFile(bytes)) === sha256) return bytes;
+    const what = bytes ? "is damaged" : "is not here";
+    throw new ProtocolError(
+      "file_not_found",
+      `The file with the SHA-256 ${sha256} ${what}, in session "${this.id}".`,
+    );
+  }
+
+  /** Has the host answer a request of its own. Throws what the client gets. */
+  async askHost(name: string, payload: Payload): Promise<Payload> {
+    if (!this.hosted.request) {
+      throw new ProtocolError("not_implemented", `"${name}" is not served for this session.`);
+    }
+    const before = JSON.stringify(this.readSettings());
+    const answer = await this.hosted.request(name, payload);
+    if (answer.isRewritten) this.publishRewritten();
+    else if (JSON.stringify(this.readSettings()) !== before) this.publishSettings();
+    else this.refreshStatus();
+    return answer.payload;
+  }
+
+  /** The transcript is another one: clients begin again with a snapshot. */
+  protected abstract publishRewritten(): number;
 
   /** What is shown of the agent. */
   protected abstract readonly view: SessionView;
@@ -118,6 +219,13 @@ export abstract class LiveSession {
 
   get hasWatchers(): boolean {
     return this.#watchers.size > 0;
+  }
+
+  /** For lists. */
+  get sessionState(): SessionState {
+    if (this.hosted.isWaiting?.()) return "waiting";
+    if (this.isBusy) return "running";
+    return this.published.pending.length > 0 ? "waiting" : "idle";
   }
 
   /** Whether it has no client and nothing to do, and can be opened again as it is. */
@@ -141,6 +249,29 @@ export abstract class LiveSession {
 
   unwatch(connection: Connection): void {
     this.#watchers.delete(connection);
+    this.#status?.unwatch(connection);
+  }
+
+  /** Sends `session_status` to a client from now on. */
+  watchStatus(connection: Connection): void {
+    this.#status ??= this.#createStatus();
+    this.#status.watch(connection);
+  }
+
+  /** Clients may have another status now. */
+  protected refreshStatus(): void {
+    this.#status?.refresh();
+  }
+
+  #createStatus(): SessionStatus {
+    const { onError } = this.options;
+    const status = new SessionStatus({
+      stream: this.id,
+      read: () => ({ waiting: listWaiting(this.view), ...this.hosted.status?.() }),
+      onError,
+    });
+    this.#unwatchHost = this.hosted.onStatusChange?.(() => status.refresh()) ?? this.#unwatchHost;
+    return status;
   }
 
   /** Settles when a client that attaches gets what was there before it came. */
@@ -201,6 +332,7 @@ export abstract class LiveSession {
     } finally {
       this.clientTools.close();
       this.#unsubscribe();
+      this.#unwatchHost();
       this.leave(closed !== undefined);
       // The stream is over: a new one of its name counts from 1.
       for (const connection of this.#watchers) connection.forget(this.id);
@@ -233,6 +365,8 @@ export abstract class LiveSession {
     this.published.apply(event, last);
     const { type, payload } = this.writer.write(event);
     this.publish(type, payload);
+    // Pieces change nothing but what they are pieces of.
+    if (type !== "message_update" && type !== "tool_execution_update") this.refreshStatus();
   }
 
   protected publishRunEnd(event: AgentEndEvent): void {
@@ -240,6 +374,7 @@ export abstract class LiveSession {
     const payload = { ...end, ...this.hosted.runInfo?.() };
     const { seq } = this.publish(type, payload);
     this.published.endRun(event, seq, payload);
+    this.refreshStatus();
   }
 
   /** Publishes the current settings. */
@@ -250,6 +385,7 @@ export abstract class LiveSession {
       ...this.readSettings(),
       toolDescriptions,
     });
+    this.refreshStatus();
   }
 
   protected publish(type: string, payload: Payload): { seq: number } {

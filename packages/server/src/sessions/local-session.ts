@@ -3,6 +3,7 @@ import { addUsage, errorMessage, type UserMessage } from "@gyre/ai";
 import {
   EventLog,
   IdempotencyCache,
+  type Identity,
   invalidRequest,
   type Payload,
   ProtocolError,
@@ -56,11 +57,17 @@ export class LocalSession extends LiveSession {
     return this.hosted.agent;
   }
 
-  prompt(prompt: SessionPrompt, _key: string, ack: Acknowledge): Promise<void> {
+  prompt(
+    prompt: SessionPrompt,
+    _key: string,
+    ack: Acknowledge,
+    identity?: Identity,
+  ): Promise<void> {
     const run = async (): Promise<unknown> => {
-      if (this.hosted.prompt) return this.hosted.prompt(prompt);
-      const { text, images } = prompt;
-      return this.#agent.prompt(text, images ? { images } : {});
+      if (this.hosted.prompt) return this.hosted.prompt(prompt, identity);
+      const { text, images, attachments } = prompt;
+      const files = { ...(images && { images }), ...(attachments && { attachments }) };
+      return this.#agent.prompt(text, files);
     };
     return this.#start(run, ack);
   }
@@ -73,9 +80,10 @@ export class LocalSession extends LiveSession {
     decisions: Readonly<Record<string, Decision>>,
     _key: string,
     ack: Acknowledge,
+    identity?: Identity,
   ): Promise<void> {
     return this.#start(async () => {
-      await this.hosted.decide?.(decisions);
+      await this.hosted.decide?.(decisions, identity);
       return this.#agent.continue({ decisions });
     }, ack);
   }
@@ -135,12 +143,15 @@ export class LocalSession extends LiveSession {
     } catch (error) {
       agent.takeQueued(queue, id);
       throw error;
+    } finally {
+      this.refreshStatus();
     }
     return { queued: id };
   }
 
   async editQueue(edit: QueueEdit): Promise<Payload> {
     const edited = editQueue(this.#agent, edit);
+    if (edit.op !== "list") this.refreshStatus();
     await this.#saved();
     return edited;
   }
@@ -185,13 +196,27 @@ export class LocalSession extends LiveSession {
       await refuseOnError(write);
     } finally {
       this.#isReserved = false;
-      this.follow();
-      // The host may have created another agent.
-      this.clientTools.registerWithNewAgent();
+      this.#followAgain();
     }
+    return { seq: this.#publishSnapshot() };
+  }
+
+  protected publishRewritten(): number {
+    this.#followAgain();
+    return this.#publishSnapshot();
+  }
+
+  #followAgain(): void {
+    this.follow();
+    // The host may have created another agent.
+    this.clientTools.registerWithNewAgent();
+  }
+
+  #publishSnapshot(): number {
     const seq = this.log.last + 1;
     this.publish("snapshot", this.createSnapshot(seq));
-    return { seq };
+    this.refreshStatus();
+    return seq;
   }
 
   protected take(event: AgentEvent): void {

@@ -19,7 +19,12 @@ import {
   type Payload,
   ProtocolError,
 } from "@gyre/protocol";
-import type { SessionChanges, SessionPrompt } from "./session-host.ts";
+import type {
+  SessionChanges,
+  SessionListRequest,
+  SessionPrompt,
+  SessionSearchRequest,
+} from "./session-host.ts";
 
 // Parsers of requests, all strict: they throw `invalid_request` with the reason.
 
@@ -39,9 +44,9 @@ const CHANGES: FieldRules<Omit<SessionChanges, "modes"> & { modes: Payload }> = 
   modes: { what: "an object", is: isRecord },
 };
 
-/** `{text, images?}` */
+/** `{text, images?, attachments?}` */
 export function parsePrompt(payload: Payload): SessionPrompt {
-  const { text = "", images, output } = payload;
+  const { text = "", images, attachments, output } = payload;
   if (typeof text !== "string") throw invalidRequest('"text" is a string.');
   if (output !== undefined) {
     throw new ProtocolError("not_implemented", '"output" is not served here.');
@@ -49,16 +54,39 @@ export function parsePrompt(payload: Payload): SessionPrompt {
   if (images !== undefined && (!Array.isArray(images) || !images.every(isImageContent))) {
     throw invalidRequest('"images" is a list of {type: "image", data, mimeType}.');
   }
-  if (text === "" && (images === undefined || images.length === 0)) {
-    throw invalidRequest("The prompt is empty: give a text or an image.");
+  if (attachments !== undefined && !isUserContent(attachments)) {
+    throw invalidRequest('"attachments" is a list of texts, images and files.');
   }
-  return { text, ...(images !== undefined && { images }) };
+  if (text === "" && !images?.length && !attachments?.length) {
+    throw invalidRequest("The prompt is empty: give a text, an image or a file.");
+  }
+  return {
+    text,
+    ...(images !== undefined && { images }),
+    ...(attachments !== undefined && { attachments }),
+  };
+}
+
+/** `{session, sha256, offset?}` */
+export function parseFileRequest({ session, sha256, offset = 0 }: Payload): {
+  session: string;
+  sha256: string;
+  offset: number;
+} {
+  if (typeof session !== "string") throw invalidRequest('"session" is the id of a session.');
+  if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) {
+    throw invalidRequest('"sha256" is a SHA-256 in hexadecimal.');
+  }
+  if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) {
+    throw invalidRequest('"offset" is a whole number of bytes.');
+  }
+  return { session, sha256, offset };
 }
 
 /** The same as a message for a queue. */
 export function parseMessage(payload: Payload, now: number): UserMessage {
-  const { text, images = [] } = parsePrompt(payload);
-  return userMessage(text, now, images);
+  const { text, images = [], attachments = [] } = parsePrompt(payload);
+  return userMessage(text, now, [...attachments, ...images]);
 }
 
 /** `{decisions: {callId: {type: "approve" | "deny" | "result" | "wait"}}}`, of calls that wait where that is known. */
@@ -88,8 +116,14 @@ function checkDecisions(decisions: unknown): Readonly<Record<string, Decision>> 
 function pickDecision(id: string, decision: Decision): Decision {
   switch (decision.type) {
     case "approve": {
-      const { type, fingerprint, args } = decision;
-      return { type, ...(fingerprint !== undefined && { fingerprint }), ...(args && { args }) };
+      const { type, fingerprint, args, keep, direct } = decision;
+      return {
+        type,
+        ...(fingerprint !== undefined && { fingerprint }),
+        ...(args && { args }),
+        ...(keep && { keep }),
+        ...(direct !== undefined && { direct }),
+      };
     }
     case "deny":
     case "wait": {
@@ -106,7 +140,7 @@ function pickDecision(id: string, decision: Decision): Decision {
 /** `{content, details?, isError?, terminate?}`. Usage is not accepted from a client. */
 export function parseResult(value: unknown, whose: string): AgentToolResult {
   if (!isRecord(value) || !isUserContent(value["content"])) {
-    throw invalidRequest(`The result ${whose} has "content", a list of texts and images.`);
+    throw invalidRequest(`The result ${whose} has "content", a list of texts, images and files.`);
   }
   const { content, details, isError, terminate } = value;
   return {
@@ -231,23 +265,87 @@ export function parseQueueEdit(payload: Payload, now: number): QueueEdit {
 export const MAX_PAGE = 1000;
 const MAX_CURSOR_CHARS = 512;
 
-/** A part of the list of sessions. */
-export interface PageRequest {
-  limit: number;
-  after?: string;
-}
+const MAX_QUERY_CHARS = 1000;
+const MAX_PATH_CHARS = 4096;
+const MAX_TITLE_CHARS = 200;
 
-/** `{limit?, cursor?}`; nothing where neither is there: all are asked for. */
-export function parsePage({ limit, cursor }: Payload): PageRequest | undefined {
-  if (limit === undefined && cursor === undefined) return undefined;
+const PAGE: FieldRules<Omit<SessionListRequest, "after" | "limit">> = {
+  query: {
+    what: `a string of at most ${MAX_QUERY_CHARS} characters`,
+    is: isShort(MAX_QUERY_CHARS),
+  },
+  cwd: { what: "a folder", is: isShort(MAX_PATH_CHARS) },
+  archived: { what: "true or false", is: (value) => typeof value === "boolean" },
+  allFolders: { what: "true or false", is: (value) => typeof value === "boolean" },
+  order: createChoiceRule(["created", "live", "updated"]),
+};
+
+/** `{limit?, cursor?, query?, cwd?, allFolders?, archived?, order?}`; nothing where none is there: all are asked for. */
+export function parsePage(payload: Payload): SessionListRequest | undefined {
+  const { limit, cursor } = payload;
+  const filter = parseFields(payload, PAGE);
+  if (limit === undefined && cursor === undefined && Object.keys(filter).length === 0) {
+    return undefined;
+  }
   if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
     throw invalidRequest(`"limit" is a whole number from 1 to ${MAX_PAGE}.`);
   }
-  if (cursor === undefined) return { limit };
+  if (filter["allFolders"] === true && filter["cwd"] !== undefined) {
+    throw invalidRequest('"cwd" is one folder: leave it or "allFolders" out.');
+  }
+  if (cursor === undefined) return { ...filter, limit };
   if (typeof cursor !== "string" || cursor === "" || cursor.length > MAX_CURSOR_CHARS) {
     throw invalidRequest('"cursor" is "next" of the page before.');
   }
-  return { limit, after: cursor };
+  return { ...filter, limit, after: cursor };
+}
+
+/** `{text, limit, cursor?, cwd?, archived?}` */
+export function parseSearch({ text, ...payload }: Payload): SessionSearchRequest {
+  if (typeof text !== "string" || text.trim() === "" || text.length > MAX_QUERY_CHARS) {
+    throw invalidRequest(`"text" has 1 to ${MAX_QUERY_CHARS} characters.`);
+  }
+  const page = parsePage(payload);
+  if (!page) throw invalidRequest(`"limit" is a whole number from 1 to ${MAX_PAGE}.`);
+  const { query: _query, order: _order, allFolders: _all, ...request } = page;
+  return { ...request, text };
+}
+
+/** `{session, title}` */
+export function parseRename({ session, title }: Payload): { session: string; title: string } {
+  const name = typeof title === "string" ? title.trim() : "";
+  if (name === "" || name.length > MAX_TITLE_CHARS) {
+    throw invalidRequest(`"title" has 1 to ${MAX_TITLE_CHARS} characters.`);
+  }
+  return { session: parseSessionId(session), title: name };
+}
+
+/** `{session, archived?}` */
+export function parseArchive({ session, archived = true }: Payload): {
+  session: string;
+  archived: boolean;
+} {
+  if (typeof archived !== "boolean") throw invalidRequest('"archived" is true or false.');
+  return { session: parseSessionId(session), archived };
+}
+
+/** `{session, at?}` */
+export function parseFork({ session, at }: Payload): { session: string; at?: number } {
+  const id = parseSessionId(session);
+  if (at === undefined) return { session: id };
+  if (typeof at !== "number" || !Number.isSafeInteger(at) || at < 1) {
+    throw invalidRequest('"at" is the number of an entry, from 1 on.');
+  }
+  return { session: id, at };
+}
+
+function parseSessionId(id: unknown): string {
+  if (typeof id === "string" && id !== "") return id;
+  throw invalidRequest('"session" is the id of a session.');
+}
+
+function isShort(most: number): (value: unknown) => value is string {
+  return (value): value is string => typeof value === "string" && value.length <= most;
 }
 
 /** `{messages}` */

@@ -1,6 +1,14 @@
 import { PassThrough } from "node:stream";
 import { type AgentEvent, type AgentTool, userMessage } from "@gyre/agent";
-import { call, manualClock, say, type ScriptStep, stall, think } from "@gyre/ai/testing";
+import {
+  call,
+  manualClock,
+  say,
+  type ScriptFunction,
+  type ScriptStep,
+  stall,
+  think,
+} from "@gyre/ai/testing";
 import {
   type Envelope,
   ProtocolError,
@@ -423,8 +431,8 @@ describe("commands of a session", () => {
     expect(await refused(client.request("session_attach", {}, "nosuch"))).toBe("session_not_found");
     expect(await client.ask("session_list")).toEqual({
       sessions: [
-        { id: "kept", title: "An old one", isOpen: false, isRunning: false },
-        { id, isOpen: true, isRunning: false },
+        { id: "kept", title: "An old one", isOpen: false, isRunning: false, state: "idle" },
+        { id, isOpen: true, isRunning: false, state: "idle" },
       ],
     });
     await client.ask("prompt", { text: "Go" }, id);
@@ -438,6 +446,35 @@ describe("commands of a session", () => {
     expect(await refused(client.request("prompt", { text: "Go" }, id))).toBe("session_not_found");
   });
 
+  it("session_list {order: live}: those that wait for an answer come first, then those that run", async () => {
+    // What the model does depends on what it is asked.
+    const script: ScriptFunction = ({ messages }) =>
+      JSON.stringify(messages).includes("Ask") ? [call("asks", {}, "c1")] : [say("Well"), stall()];
+    const { client } = serve({ script, tools: [tool("asks")] });
+    const open = await client.create();
+    const create = async (): Promise<string> =>
+      String((await client.ask("session_create"))["session"]);
+    const [runs, waits] = [await create(), await create()];
+    await client.ask("prompt", { text: "Go" }, runs);
+    await client.ask("prompt", { text: "Ask" }, waits);
+    await client.next(ends);
+    const { sessions, next } = await client.ask("session_list", { limit: 3, order: "live" });
+    expect(sessions).toMatchObject([
+      { id: waits, state: "waiting", isRunning: false },
+      { id: runs, state: "running", isRunning: true },
+      { id: open, state: "idle", isOpen: true },
+    ]);
+    const rest = await client.ask("session_list", { limit: 3, order: "live", cursor: next });
+    expect(rest).toMatchObject({ sessions: [{ id: "kept", state: "idle", isOpen: false }] });
+    for (const payload of [
+      { limit: 3, order: "live", cursor: "s_1" },
+      { limit: 3, cwd: "/tea", allFolders: true },
+      { limit: 3, allFolders: "yes" },
+    ]) {
+      expect(await refused(client.request("session_list", payload))).toBe("invalid_request");
+    }
+  });
+
   it("session_list {limit, cursor}: comes in pages, of a host that knows none as well", async () => {
     const { client } = serve();
     await client.create();
@@ -445,7 +482,9 @@ describe("commands of a session", () => {
     const first = await client.ask("session_list", { limit: 2 });
     expect(first).toMatchObject({ sessions: [{ id: "kept" }, { id: "s_1" }], next: "s_1" });
     const second = await client.ask("session_list", { limit: 2, cursor: "s_1" });
-    expect(second).toEqual({ sessions: [{ id: "s_2", isOpen: true, isRunning: false }] });
+    expect(second).toEqual({
+      sessions: [{ id: "s_2", isOpen: true, isRunning: false, state: "idle" }],
+    });
     for (const payload of [
       { limit: 0 },
       { limit: 1001 },
@@ -457,6 +496,159 @@ describe("commands of a session", () => {
       { limit: 2, cursor: "gone" },
     ]) {
       expect(await refused(client.request("session_list", payload))).toBe("invalid_request");
+    }
+  });
+
+  it("session_list {query, cwd, archived, order}: finds sessions, of a host that cannot as well", async () => {
+    const { client, host } = serve({ session: { info: () => ({ cwd: "/tea", updatedAt: 3 }) } });
+    host.stored.set("b", { id: "b", title: "Tea", cwd: "/tea", createdAt: 1, updatedAt: 9 });
+    host.stored.set("c", {
+      id: "c",
+      firstPrompt: "Old TEA?",
+      createdAt: 2,
+      updatedAt: 2,
+      archived: true,
+    });
+    await client.create();
+    const list = async (payload: Record<string, unknown>): Promise<unknown> => {
+      const { sessions } = await client.ask("session_list", { limit: 9, ...payload });
+      return (sessions as { id: string }[]).map(({ id }) => id);
+    };
+    expect(await list({ query: "tea" })).toEqual(["b", "c"]);
+    expect(await list({ query: " tea  OLD " })).toEqual(["c"]);
+    expect(await list({ query: "" })).toEqual(["kept", "b", "c", "s_1"]);
+    expect(await list({ archived: true })).toEqual(["c"]);
+    expect(await list({ archived: false, cwd: "/tea" })).toEqual(["b", "s_1"]);
+    expect(await list({ order: "updated" })).toEqual(["b", "s_1", "c", "kept"]);
+    expect(await list({ order: "created", limit: 1 })).toEqual(["c"]);
+    for (const payload of [
+      { limit: 1, query: 5 },
+      { limit: 1, query: "x".repeat(1001) },
+      { limit: 1, cwd: [] },
+      { limit: 1, archived: "yes" },
+      { limit: 1, order: "size" },
+      { query: "tea" },
+    ]) {
+      expect(await refused(client.request("session_list", payload))).toBe("invalid_request");
+    }
+  });
+
+  it("session_rename, session_archive, session_fork: change what is stored, and open nothing", async () => {
+    const { client, host } = serve();
+    await client.create();
+    expect(await client.ask("session_rename", { session: "kept", title: " Tea " })).toEqual({});
+    expect(await client.ask("session_archive", { session: "kept" })).toEqual({});
+    expect(host.stored.get("kept")).toEqual({ id: "kept", title: "Tea", archived: true });
+    await client.ask("session_archive", { session: "kept", archived: false });
+    expect(host.stored.get("kept")).toMatchObject({ archived: false });
+    expect(await client.ask("session_fork", { session: "kept", at: 3 })).toEqual({
+      session: "f_1",
+    });
+    expect(host.stored.get("f_1")).toEqual({ id: "f_1", from: "kept", at: 3 });
+    expect(host.agents).toHaveLength(1);
+    for (const [type, payload] of [
+      ["session_rename", { session: "kept" }],
+      ["session_rename", { session: "kept", title: "  " }],
+      ["session_rename", { session: "kept", title: "x".repeat(201) }],
+      ["session_rename", { title: "x" }],
+      ["session_archive", { session: "kept", archived: 1 }],
+      ["session_archive", { session: "" }],
+      ["session_fork", { session: 5 }],
+      ["session_fork", { session: "kept", at: 0 }],
+      ["session_fork", { session: "kept", at: "1" }],
+    ] as const) {
+      expect(await refused(client.request(type, payload))).toBe("invalid_request");
+    }
+    for (const type of ["session_rename", "session_archive", "session_fork"]) {
+      const answer = client.request(type, { session: "nosuch", title: "x" });
+      expect(await refused(answer)).toBe("session_not_found");
+    }
+  });
+
+  it("session_fork: sent again, on whichever connection, it makes no second session", async () => {
+    const { client, another, host } = serve();
+    await client.create();
+    const frame = { type: "session_fork", id: "key", payload: { session: "kept" } };
+    client.send(frame);
+    await client.next(({ re }) => re === "key");
+    const other = another("n");
+    await other.ask("hello", { versions: [1] });
+    other.send(frame);
+    const again = await other.next(({ re }) => re === "key");
+    expect(again.payload).toEqual({ session: "f_1" });
+    expect([...host.stored.keys()]).toEqual(["kept", "f_1"]);
+  });
+
+  it("session_rename: of an open session, by that; a client that attaches meanwhile waits", async () => {
+    const amended: unknown[] = [];
+    let goOn = (): void => {};
+    const waiting = new Promise<void>((settle) => (goOn = settle));
+    const order: string[] = [];
+    const { client, host } = serve({
+      session: { amend: async (changes) => void amended.push(changes) },
+      onAmend: async () => {
+        await waiting;
+        order.push("amended");
+      },
+      onOpen: () => void order.push("opened"),
+    });
+    const id = await client.create();
+    await client.ask("session_rename", { session: id, title: "Tea" });
+    expect(amended).toEqual([{ title: "Tea" }]);
+    const answers = [
+      client.request("session_rename", { session: "kept", title: "One" }),
+      client.request("session_archive", { session: "kept" }),
+      client.request("session_attach", {}, "kept"),
+    ];
+    goOn();
+    for (const answer of answers) expect((await answer).type).toBe("ack");
+    expect(order).toEqual(["amended", "amended", "opened"]);
+    expect(host.stored.get("kept")).toEqual({ id: "kept", title: "One", archived: true });
+  });
+
+  it("session_rename, session_fork: not_implemented where the host cannot", async () => {
+    const host = new ScriptedHost();
+    const plain = {
+      create: () => host.create(),
+      open: host.open.bind(host),
+      list: host.list.bind(host),
+    };
+    const client = new CheckingClient(overPair(new WireServer([new SessionService(plain)])));
+    await client.create();
+    const payload = { session: "kept", title: "x" };
+    for (const type of ["session_rename", "session_archive", "session_fork"]) {
+      expect(await refused(client.request(type, payload))).toBe("not_implemented");
+    }
+    const search = { text: "x", limit: 1 };
+    expect(await refused(client.request("session_search", search))).toBe("not_implemented");
+  });
+
+  it("session_search {text, limit, cursor}: asks the host, with what it may ask", async () => {
+    const { client, host } = serve();
+    await client.create();
+    const asked: unknown[] = [];
+    host.search = async (request) => {
+      asked.push(request);
+      const match = { session: { id: "kept" }, entry: 3, role: "user", excerpt: "Green tea" };
+      return { matches: [match], next: "CURSOR" };
+    };
+    expect(
+      await client.ask("session_search", { text: "tea", limit: 2, cursor: "C", archived: false }),
+    ).toEqual({
+      matches: [{ session: { id: "kept" }, entry: 3, role: "user", excerpt: "Green tea" }],
+      next: "CURSOR",
+    });
+    expect(asked).toEqual([{ text: "tea", limit: 2, after: "C", archived: false }]);
+    for (const payload of [
+      { text: "tea" },
+      { limit: 1 },
+      { text: " ", limit: 1 },
+      { text: 5, limit: 1 },
+      { text: "x".repeat(1001), limit: 1 },
+      { text: "x", limit: 0 },
+      { text: "x", limit: 1, cwd: 5 },
+    ]) {
+      expect(await refused(client.request("session_search", payload))).toBe("invalid_request");
     }
   });
 
@@ -642,6 +834,10 @@ describe("the service", () => {
       "session_list",
       "session_attach",
       "session_close",
+      "session_rename",
+      "session_archive",
+      "session_fork",
+      "session_search",
       "prompt",
       "continue",
       "steer",
@@ -655,8 +851,14 @@ describe("the service", () => {
       "tool_register",
       "nosuch",
     );
-    const value = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom("s_1", "steering", "x"));
-    const key = fc.constantFrom("text", "images", "decisions", "messages", "tools", "modes", "op");
+    const value = fc.oneof(
+      fc.jsonValue({ maxDepth: 3 }),
+      fc.constantFrom("s_1", "kept", "steering", "x"),
+    );
+    const key = fc.constantFrom(
+      ...["text", "images", "decisions", "messages", "tools", "modes", "op"],
+      ...["session", "title", "archived", "at", "limit", "query", "order", "cwd"],
+    );
     const hostile = fc.record(
       {
         type,

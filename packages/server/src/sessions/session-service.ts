@@ -4,6 +4,7 @@ import {
   IdempotencyCache,
   type Connection,
   type Envelope,
+  type Identity,
   type Limits,
   LIMITS,
   type Payload,
@@ -17,28 +18,47 @@ import {
   type WireService,
 } from "@gyre/protocol";
 import type { LiveSession } from "./live-session.ts";
-import { LocalSession } from "./local-session.ts";
+import { LocalSession, toRefusal } from "./local-session.ts";
 import {
   type HostedSession,
   HostUnavailableError,
   type OpenedSession,
+  type SessionAmendment,
   type SessionHost,
   type SessionInfo,
+  type SessionListRequest,
   type SessionPage,
+  type SessionPageRequest,
   type SharedSession,
 } from "./session-host.ts";
 import {
   parseChanges,
   parseDecisions,
+  parseFileRequest,
   parseMessage,
   parseMessages,
-  type PageRequest,
+  parseArchive,
+  parseFork,
   parsePage,
   parsePrompt,
   parseQueueEdit,
+  parseRename,
+  parseSearch,
   parseTools,
 } from "./session-payloads.ts";
 import { FollowedSession } from "./followed-session.ts";
+import { type ListedSession, readLiveFirst } from "./live-first.ts";
+import { createFilter, cutPage, readListed, readState } from "./session-list.ts";
+
+/** A request of a client, before anything of it is done. */
+export interface SessionRequest {
+  /** `session_create`, `prompt`, `approve`, ...: as in the protocol. */
+  readonly type: string;
+  /** The session that it is about. Absent: it is about none, or makes one. */
+  readonly session?: string;
+  /** The user that asks, where the server knows it. */
+  readonly identity?: Identity;
+}
 
 export interface SessionServiceOptions {
   limits?: Partial<Limits>;
@@ -47,6 +67,11 @@ export interface SessionServiceOptions {
   idleMs?: number;
   /** Whether another service of the server has a stream of that name: no session can be attached to by it. */
   isTaken?: (id: string) => boolean;
+  /**
+   * Called before each request is done, and awaited: what it throws is the answer, `ProtocolError` with
+   * its code. So a server of several users says who may do what, and keeps who did it.
+   */
+  onRequest?: (request: SessionRequest) => void | Promise<void>;
   /** Errors that no client gets. */
   onError?: (error: unknown, where: string) => void;
 }
@@ -55,6 +80,7 @@ type SessionCommand = (
   session: LiveSession,
   frame: Pick<Envelope, "id" | "payload">,
   ack: (payload?: Payload) => void,
+  identity: Identity | undefined,
 ) => Payload | void | Promise<Payload | void>;
 
 /** Requests about one connection, which clients repeat on the next one. */
@@ -64,6 +90,22 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   "tool_update",
   "tool_result",
 ]);
+
+/** Begins a run or queues something: what a client that knows another epoch must not do twice. */
+const OF_EPOCH: ReadonlySet<string> = new Set([
+  "prompt",
+  "continue",
+  "approve",
+  "steer",
+  "follow_up",
+]);
+
+/** A request that the host of a session answers. It is of no stream: others do not wait for it. */
+const HOST_REQUEST = "session_request";
+/** A part of a file of a session. It is of no stream, as the one above. */
+const FILE_REQUEST = "session_file";
+/** The contents of a file, stored by a route of HTTP; for `onRequest`. */
+const FILE_UPLOAD = "session_file_upload";
 
 /** Half of a frame is for messages; the rest of a snapshot is small, except for a partial message. */
 const SNAPSHOT_SHARE = 0.5;
@@ -92,8 +134,10 @@ export class SessionService implements WireService {
   /** Sessions that are being opened, so that two clients share one. */
   readonly #opening = new Map<string, Promise<LiveSession>>();
   readonly #creating = new Set<Promise<LiveSession>>();
-  /** A repeated `session_create` gets the session of the first one, on any connection. */
-  readonly #created = new IdempotencyCache();
+  /** Sessions that are not open and are being written to. */
+  readonly #amending = new Map<string, Promise<void>>();
+  /** A repeated `session_create` or `session_fork` of a user gets the session of the first one, on any connection. */
+  readonly #created = new Map<string, IdempotencyCache>();
   /** Takes back the timer of a session that may be idle. */
   readonly #idleTimers = new Map<LiveSession, () => void>();
   #isClosed = false;
@@ -119,7 +163,8 @@ export class SessionService implements WireService {
     const attached = new Map<string, LiveSession>();
     return {
       handlers: this.#createHandlers(attached, connection),
-      findCache: (frame) => this.#findCache(frame),
+      findCache: (frame) => this.#findCache(frame, connection().identity),
+      findTimeoutMs: ({ type }) => (type === HOST_REQUEST ? Infinity : undefined),
       onClose: () => {
         for (const session of attached.values()) {
           session.unwatch(connection());
@@ -160,25 +205,51 @@ export class SessionService implements WireService {
       session.watch(connection());
     };
     const handlers: Record<string, RequestHandler> = {
-      session_list: ({ payload }) => this.#list(parsePage(payload)),
+      session_list: ({ payload }) => this.#list(parsePage(payload), connection().identity),
       session_create: async ({ id, payload }) => {
-        const session = await this.#create(payload, id);
+        const session = await this.#create(payload, id, connection().identity);
         attach(session);
         return { ...session.createSnapshot() };
       },
       session_attach: async (frame, ack) => {
-        const session = await this.#open(readStream(frame));
+        const session = await this.#open(readStream(frame), connection().identity);
         await session.synchronize();
         attach(session);
-        const { after, epoch } = frame.payload;
+        const { after, epoch, status } = frame.payload;
         ack(session.getPosition());
         session.catchUp(connection(), after, epoch);
+        if (status === true && !connection().isClosed) session.watchStatus(connection());
       },
       session_close: async (frame, ack) => {
         const session = findAttached(frame, attached);
         await this.#closeOne(session, () => ack());
         attached.delete(session.id);
       },
+      [HOST_REQUEST]: ({ payload }) => this.#askHost(payload, connection().identity),
+      [FILE_REQUEST]: ({ payload }) => {
+        const { session, sha256, offset } = parseFileRequest(payload);
+        return this.#withOpened(session, connection().identity, (live) =>
+          live.readFile(sha256, offset),
+        );
+      },
+      session_rename: async ({ payload }) => {
+        const { session, title } = parseRename(payload);
+        await this.#amend(session, { title }, connection().identity);
+      },
+      session_archive: async ({ payload }) => {
+        const { session, archived } = parseArchive(payload);
+        await this.#amend(session, { archived }, connection().identity);
+      },
+      session_search: async ({ payload }) => {
+        if (!this.#host.search)
+          throw notImplemented("Texts of sessions cannot be looked for here.");
+        const { matches, next } = await this.#host.search(
+          parseSearch(payload),
+          connection().identity,
+        );
+        return { matches, ...(next !== undefined && { next }) };
+      },
+      session_fork: ({ id, payload }) => this.#fork(parseFork(payload), id, connection().identity),
       tool_register: (frame) => {
         const { clientTools } = findAttached(frame, attached);
         const registration = parseTools(frame.payload);
@@ -187,7 +258,11 @@ export class SessionService implements WireService {
       },
     };
     for (const [type, command] of Object.entries(this.#commands)) {
-      handlers[type] = (frame, ack) => command(findAttached(frame, attached), frame, ack);
+      handlers[type] = (frame, ack) => {
+        const session = findAttached(frame, attached);
+        if (OF_EPOCH.has(type)) assertEpoch(frame, session);
+        return command(session, frame, ack, connection().identity);
+      };
     }
     for (const type of ["tool_update", "tool_result"]) {
       handlers[type] = (frame) => {
@@ -196,55 +271,212 @@ export class SessionService implements WireService {
       };
     }
     const all = Object.entries(handlers);
-    return new Map(all.map(([type, handler]) => [type, leaveUnavailable(handler, connection)]));
+    return new Map(
+      all.map(([type, handler]) => [
+        type,
+        leaveUnavailable(this.#afterHook(handler, connection), connection),
+      ]),
+    );
+  }
+
+  /** Without a hook, what is answered at once stays so. */
+  #afterHook(handler: RequestHandler, connection: () => Connection): RequestHandler {
+    const { onRequest } = this.#options;
+    if (!onRequest) return handler;
+    return async (frame, ack) => {
+      await onRequest(describeRequest(frame, connection().identity));
+      return handler(frame, ack);
+    };
+  }
+
+  async #askHook(type: string, session: string, identity: Identity | undefined): Promise<void> {
+    await this.#options.onRequest?.({ type, session, ...(identity && { identity }) });
   }
 
   /** By the type of their requests. */
   readonly #commands: Readonly<Record<string, SessionCommand>> = {
-    prompt: (session, { id, payload }, ack) => session.prompt(parsePrompt(payload), id, ack),
+    prompt: async (session, { id, payload }, ack, identity) =>
+      session.prompt(await session.storePrompt(parsePrompt(payload)), id, ack, identity),
     continue: (session, { id }, ack) => session.continue(id, ack),
-    approve: (session, { id, payload }, ack) =>
-      session.approve(parseDecisions(payload, session.pendingIds), id, ack),
-    steer: (session, { id, payload }) =>
-      session.enqueue("steering", this.#parseMessage(payload), id),
-    follow_up: (session, { id, payload }) =>
-      session.enqueue("followUp", this.#parseMessage(payload), id),
-    queue_edit: (session, { id, payload }) =>
-      session.editQueue(parseQueueEdit(payload, this.#clock.now()), id),
+    approve: (session, { id, payload }, ack, identity) =>
+      session.approve(parseDecisions(payload, session.pendingIds), id, ack, identity),
+    steer: async (session, { id, payload }) =>
+      session.enqueue("steering", await this.#parseMessage(session, payload), id),
+    follow_up: async (session, { id, payload }) =>
+      session.enqueue("followUp", await this.#parseMessage(session, payload), id),
+    queue_edit: async (session, { id, payload }) => {
+      const edit = parseQueueEdit(payload, this.#clock.now());
+      if (edit.op !== "edit") return session.editQueue(edit, id);
+      const [message = edit.message] = await session.storeMessages([edit.message]);
+      return session.editQueue({ ...edit, message }, id);
+    },
     abort: (session, { id }) => session.abort(id),
     session_update: (session, { id, payload }) => session.update(parseChanges(payload), id),
-    messages_replace: (session, { id, payload }) =>
-      session.replaceMessages(parseMessages(payload), id),
+    messages_replace: async (session, { id, payload }) =>
+      session.replaceMessages(await session.storeMessages(parseMessages(payload)), id),
     reset: (session, { id }) => session.reset(id),
   };
 
-  #parseMessage(payload: Payload): UserMessage {
-    return parseMessage(payload, this.#clock.now());
+  async #parseMessage(session: LiveSession, payload: Payload): Promise<UserMessage> {
+    const message = parseMessage(payload, this.#clock.now());
+    const [stored = message] = await session.storeMessages([message]);
+    return stored;
   }
 
-  async #list(page: PageRequest | undefined): Promise<Payload> {
-    const { sessions, next } = await (page ? this.#readPage(page) : this.#readAll());
-    const described = sessions.map((info) => {
-      const live = this.#sessions.get(info.id);
-      // One that is open elsewhere may run there.
-      const isRunning = live?.isBusy ?? info["isRunning"] === true;
-      return { ...info, isOpen: live !== undefined, isRunning };
-    });
+  /**
+   * The contents of a file of a session, which is opened if it is not. For routes of HTTP; clients of a
+   * connection send `session_file`. Throws `ProtocolError`.
+   */
+  async readFile(session: string, sha256: string, identity?: Identity): Promise<Uint8Array> {
+    await this.#askHook(FILE_REQUEST, session, identity);
+    return this.#withOpened(session, identity, (live) => live.readWholeFile(sha256));
+  }
+
+  /** Stores the contents of a file of a session, which is opened if it is not. Throws `ProtocolError`. */
+  async writeFile(
+    session: string,
+    sha256: string,
+    bytes: Uint8Array,
+    identity?: Identity,
+  ): Promise<void> {
+    await this.#askHook(FILE_UPLOAD, session, identity);
+    return this.#withOpened(session, identity, (live) => live.writeFile(sha256, bytes));
+  }
+
+  /** `{session, name, ...}`: what the host makes of it. The session is opened, if it is not. */
+  async #askHost(
+    { session: id, name, ...payload }: Payload,
+    identity: Identity | undefined,
+  ): Promise<Payload> {
+    if (typeof id !== "string") throw invalidRequest('"session" is the id of a session.');
+    if (typeof name !== "string") throw invalidRequest('"name" is the name of a request.');
+    return this.#withOpened(id, identity, (session) =>
+      session.askHost(name, payload).catch((error: unknown) => {
+        throw toRefusal(error);
+      }),
+    );
+  }
+
+  /**
+   * Stores what lists show of a session. One that is not open stays so: changes of it are made one
+   * after the other, and a client that attaches meanwhile waits, as a session has one writer.
+   */
+  async #amend(
+    id: string,
+    changes: SessionAmendment,
+    identity: Identity | undefined,
+  ): Promise<void> {
+    this.#assertOpen();
+    const before = Promise.allSettled([this.#amending.get(id), this.#opening.get(id)]);
+    const amending = before.then(() => this.#amendNow(id, changes, identity));
+    this.#amending.set(id, amending);
+    try {
+      await amending;
+    } finally {
+      if (this.#amending.get(id) === amending) this.#amending.delete(id);
+    }
+  }
+
+  async #amendNow(
+    id: string,
+    changes: SessionAmendment,
+    identity: Identity | undefined,
+  ): Promise<void> {
+    const live = this.#sessions.get(id);
+    if (live?.isClosed) await live.close();
+    else if (live?.hosted.amend) {
+      return live.hosted.amend(changes).catch((error: unknown) => {
+        throw toRefusal(error);
+      });
+    }
+    if (!this.#host.amend) throw notImplemented("Sessions cannot be renamed or put away here.");
+    if (!(await this.#host.amend(id, changes, identity))) throw sessionNotFound(id);
+  }
+
+  async #fork(
+    { session, ...options }: ReturnType<typeof parseFork>,
+    key: string,
+    identity: Identity | undefined,
+  ): Promise<Payload> {
+    this.#assertOpen();
+    if (!this.#host.fork) throw notImplemented("Sessions cannot be forked here.");
+    const made = await this.#host.fork(session, options, key, identity);
+    if (made === undefined) throw sessionNotFound(session);
+    return { session: made };
+  }
+
+  /** Opens the session, if it is not open, for as long as it is used. */
+  async #withOpened<T>(
+    id: string,
+    identity: Identity | undefined,
+    use: (session: LiveSession) => Promise<T>,
+  ): Promise<T> {
+    const session = await this.#open(id, identity);
+    try {
+      return await use(session);
+    } finally {
+      this.#watchIdle(session);
+    }
+  }
+
+  async #list(
+    page: SessionListRequest | undefined,
+    identity: Identity | undefined,
+  ): Promise<Payload> {
+    const { sessions, next } = await (page
+      ? this.#readPage(page, identity)
+      : this.#readAll(identity));
+    const described = sessions.map((info) => this.#describe(info));
     return { sessions: described, ...(next !== undefined && { next }) };
   }
 
-  async #readAll(): Promise<SessionPage> {
-    const listed = await this.#host.list();
+  #describe(info: SessionInfo): ListedSession {
+    const live = this.#sessions.get(info.id);
+    // One that is open elsewhere may run there.
+    const isRunning = live?.isBusy ?? info["isRunning"] === true;
+    const state = live?.sessionState ?? readState(info);
+    return { ...info, isOpen: live !== undefined, isRunning, state };
+  }
+
+  async #readAll(identity: Identity | undefined): Promise<SessionPage> {
+    const listed = await this.#host.list(identity);
     const known = new Set(listed.map(({ id }) => id));
     return { sessions: [...listed, ...this.#listOpen(({ id }) => !known.has(id))] };
   }
 
-  async #readPage(page: PageRequest): Promise<SessionPage> {
-    if (!this.#host.listPage) return cutPage((await this.#readAll()).sessions, page);
-    const { sessions, next } = await this.#host.listPage(page);
+  async #readPage(
+    { order, ...request }: SessionListRequest,
+    identity: Identity | undefined,
+  ): Promise<SessionPage> {
+    if (order === "live") return this.#readLiveFirst(request, identity);
+    const page = { ...request, ...(order && { order }) };
+    if (!this.#host.listPage) return cutPage((await this.#readAll(identity)).sessions, page);
+    const { sessions, next } = await this.#readHost(page, identity);
     if (next !== undefined) return { sessions, next };
     // Those that the host does not list come last.
-    return { sessions: [...sessions, ...this.#listOpen(({ isListed = true }) => !isListed)] };
+    const isAskedFor = createFilter(page);
+    const open = this.#listOpen(({ isListed = true }) => !isListed).filter(isAskedFor);
+    return { sessions: [...sessions, ...open] };
+  }
+
+  async #readHost(page: SessionPageRequest, identity: Identity | undefined): Promise<SessionPage> {
+    const read = async (part: SessionPageRequest): Promise<SessionPage> =>
+      (await this.#host.listPage?.(part, identity)) ?? { sessions: [] };
+    const isServed = (info: SessionInfo): boolean => this.#host.isServed?.(info) ?? true;
+    return page.allFolders ? readListed(page, read, isServed) : read(page);
+  }
+
+  async #readLiveFirst(
+    page: SessionPageRequest,
+    identity: Identity | undefined,
+  ): Promise<SessionPage> {
+    const open = [...this.#sessions.values()].map(async ({ hosted }) => {
+      const stored = await this.#host.describe?.(hosted.id);
+      return this.#describe(stored ?? { id: hosted.id, ...hosted.info?.() });
+    });
+    const isAskedFor = createFilter(page);
+    const live = (await Promise.all(open)).filter((session) => isAskedFor(session));
+    return readLiveFirst(page, live, (rest) => this.#readPage(rest, identity));
   }
 
   #listOpen(want: (hosted: OpenedSession) => boolean): SessionInfo[] {
@@ -252,16 +484,18 @@ export class SessionService implements WireService {
     return open.filter(want).map((hosted) => ({ id: hosted.id, ...hosted.info?.() }));
   }
 
-  #create(options: Payload, key: string): Promise<LiveSession> {
+  #create(options: Payload, key: string, identity: Identity | undefined): Promise<LiveSession> {
     this.#assertOpen();
-    const creating = this.#host.create(options, key).then((hosted) => this.#addSession(hosted));
+    const creating = this.#host
+      .create(options, key, identity)
+      .then((hosted) => this.#addSession(hosted));
     this.#creating.add(creating);
     const forget = (): void => void this.#creating.delete(creating);
     creating.then(forget, forget);
     return creating;
   }
 
-  async #open(id: string): Promise<LiveSession> {
+  async #open(id: string, identity: Identity | undefined): Promise<LiveSession> {
     this.#assertOpen();
     const live = this.#sessions.get(id);
     if (live && !live.isClosed) return live;
@@ -272,14 +506,20 @@ export class SessionService implements WireService {
     if (live) await live.close().catch(() => {});
     const shared = this.#opening.get(id);
     if (shared) return shared;
-    const opening = this.#host.open(id).then((hosted) => {
-      if (!hosted) throw new ProtocolError("session_not_found", `There is no session "${id}".`);
+    const opening = this.#openStored(id, identity).then((hosted) => {
+      if (!hosted) throw sessionNotFound(id);
       return this.#addSession(hosted);
     });
     this.#opening.set(id, opening);
     const forget = (): void => void this.#opening.delete(id);
     opening.then(forget, forget);
     return opening;
+  }
+
+  async #openStored(id: string, identity: Identity | undefined): ReturnType<SessionHost["open"]> {
+    // The client that amends it gets the error.
+    await Promise.allSettled([this.#amending.get(id)]);
+    return this.#host.open(id, identity);
   }
 
   async #addSession(hosted: HostedSession | SharedSession): Promise<LiveSession> {
@@ -326,10 +566,27 @@ export class SessionService implements WireService {
   }
 
   /** The cache of the session; requests about a connection use that of the connection. */
-  #findCache({ type, stream }: Envelope): IdempotencyCache | undefined {
-    if (type === "session_create") return this.#host.isShared ? undefined : this.#created;
+  #findCache(
+    { type, stream, payload }: Envelope,
+    identity: Identity | undefined,
+  ): IdempotencyCache | undefined {
+    // Asked again it is the same, and too long to be kept.
+    if (type === FILE_REQUEST) return new IdempotencyCache();
+    if (type === "session_create" || type === "session_fork")
+      return this.#host.isShared ? undefined : this.#findCreated(identity);
+    if (type === HOST_REQUEST) {
+      return this.#sessions.get(String(payload["session"]))?.idempotencyCache;
+    }
     if (OF_CONNECTION.has(type) || stream === undefined) return undefined;
     return this.#sessions.get(stream)?.idempotencyCache;
+  }
+
+  /** Another user's request may have the same id. */
+  #findCreated(identity: Identity | undefined): IdempotencyCache {
+    const user = JSON.stringify([identity?.tenant, identity?.user]);
+    const cache = this.#created.get(user) ?? new IdempotencyCache();
+    this.#created.set(user, cache);
+    return cache;
   }
 
   #assertOpen(): void {
@@ -353,20 +610,34 @@ function leaveUnavailable(handler: RequestHandler, connection: () => Connection)
   };
 }
 
-/** A part of a list whose host gives all of it. */
-function cutPage(all: readonly SessionInfo[], { limit, after }: PageRequest): SessionPage {
-  const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
-  if (from === 0 && after !== undefined) {
-    throw invalidRequest('"cursor" is "next" of the page before; that session is gone.');
-  }
-  const sessions = all.slice(from, from + limit);
-  const last = from + limit < all.length ? sessions.at(-1) : undefined;
-  return { sessions, ...(last && { next: last.id }) };
+function describeRequest(frame: Envelope, identity: Identity | undefined): SessionRequest {
+  const { type, stream, payload } = frame;
+  const session = stream ?? payload["session"];
+  return {
+    type,
+    ...(typeof session === "string" && { session }),
+    ...(identity && { identity }),
+  };
+}
+
+function sessionNotFound(id: string): ProtocolError {
+  return new ProtocolError("session_not_found", `There is no session "${id}".`);
+}
+
+function notImplemented(what: string): ProtocolError {
+  return new ProtocolError("not_implemented", what);
 }
 
 function readStream({ stream }: Envelope): string {
   if (stream !== undefined) return stream;
   throw invalidRequest('"stream" is the id of a session.');
+}
+
+/** Refuses a request that was sent, or sent again, after the session was opened again. */
+function assertEpoch({ payload: { epoch } }: Envelope, session: LiveSession): void {
+  if (epoch === undefined || epoch === session.epoch) return;
+  const what = `Session "${session.id}" was opened again since: its messages show what was accepted.`;
+  throw new ProtocolError("stream_not_found", what);
 }
 
 function findAttached(frame: Envelope, attached: ReadonlyMap<string, LiveSession>): LiveSession {

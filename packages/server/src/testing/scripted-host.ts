@@ -1,6 +1,11 @@
 import { Agent, type AgentEvent, type AgentOptions, type AgentTool, approval } from "@gyre/agent";
 import { type ScriptFunction, scriptedModel, type ScriptStep } from "@gyre/ai/testing";
-import type { HostedSession, SessionHost, SessionInfo } from "../sessions/session-host.ts";
+import type {
+  HostedSession,
+  SessionAmendment,
+  SessionHost,
+  SessionInfo,
+} from "../sessions/session-host.ts";
 
 export interface ScriptedHostOptions {
   script?: readonly ScriptStep[] | ScriptFunction;
@@ -8,6 +13,8 @@ export interface ScriptedHostOptions {
   agent?: AgentOptions;
   /** More of what a session can do. */
   session?: Partial<HostedSession> | ((agent: Agent) => Partial<HostedSession>);
+  /** Called before what is stored of a session is changed. */
+  onAmend?: (id: string) => void | Promise<void>;
   /** Called before a stored session is opened; throws why it cannot be. */
   onOpen?: (id: string) => void;
   clock?: AgentOptions["clock"];
@@ -19,6 +26,11 @@ export class ScriptedHost implements SessionHost {
   /** What each agent did, in process. */
   readonly events: AgentEvent[][] = [];
   readonly closed: string[] = [];
+  /** What is stored. */
+  readonly stored: Map<string, SessionInfo> = new Map<string, SessionInfo>([
+    ["kept", { id: "kept", title: "An old one" }],
+  ]);
+  search?: NonNullable<SessionHost["search"]>;
   readonly #options: ScriptedHostOptions;
 
   constructor(options: ScriptedHostOptions = {}) {
@@ -31,11 +43,25 @@ export class ScriptedHost implements SessionHost {
 
   async open(id: string): Promise<HostedSession | undefined> {
     this.#options.onOpen?.(id);
-    return id === "kept" ? this.#make(id) : undefined;
+    return this.stored.has(id) ? this.#make(id) : undefined;
   }
 
   list(): Promise<readonly SessionInfo[]> {
-    return Promise.resolve([{ id: "kept", title: "An old one" }]);
+    return Promise.resolve([...this.stored.values()]);
+  }
+
+  async amend(id: string, changes: SessionAmendment): Promise<boolean> {
+    await this.#options.onAmend?.(id);
+    const info = this.stored.get(id);
+    if (info) this.stored.set(id, { ...info, ...changes });
+    return info !== undefined;
+  }
+
+  async fork(id: string, { at }: { at?: number }): Promise<string | undefined> {
+    if (!this.stored.has(id)) return undefined;
+    const made = `f_${this.stored.size}`;
+    this.stored.set(made, { id: made, from: id, ...(at !== undefined && { at }) });
+    return made;
   }
 
   #make(id: string): HostedSession {

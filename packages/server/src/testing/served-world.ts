@@ -1,4 +1,6 @@
-import { type Clock, type Context } from "@gyre/ai";
+import { createServer } from "node:http";
+import type { Socket } from "node:net";
+import { type Clock, type Context, systemClock } from "@gyre/ai";
 import {
   type ScriptAnswer,
   type ScriptedModel,
@@ -7,13 +9,19 @@ import {
 } from "@gyre/ai/testing";
 import { type Limits, ModelService, WireServer } from "@gyre/protocol";
 import {
+  closeServer,
   type HttpListener,
   listenHttp,
+  listenOn,
   listenTcp,
+  LOOPBACK,
   type PortListener,
   makeToken,
   createStreamRoutes,
 } from "@gyre/protocol/node";
+import { authorizeByToken } from "../handler/authorize.ts";
+import { createHandler, type Handler } from "../handler/handler.ts";
+import { toNodeListener, toUpgradeListener } from "../node/mount/index.ts";
 import { SessionService } from "../sessions/session-service.ts";
 import { ScriptedHost, type ScriptedHostOptions } from "./scripted-host.ts";
 
@@ -42,9 +50,36 @@ export interface ServedWorld {
   readonly server: WireServer;
   readonly tcp: PortListener;
   readonly http: HttpListener;
+  /** The same models and the sessions of the same host, in a handler that is mounted in a server of `node:http`. */
+  readonly mounted: MountedHandler;
   /** Errors that no client got. */
   readonly errors: unknown[];
   close(): Promise<void>;
+}
+
+export interface MountedHandler {
+  readonly handler: Handler;
+  readonly port: number;
+  /** With the path that it is mounted at. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+async function mountHandler(handler: Handler): Promise<MountedHandler> {
+  const server = createServer(toNodeListener(handler));
+  server.on("upgrade", toUpgradeListener(handler));
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => sockets.add(socket));
+  const port = await listenOn(server, { host: LOOPBACK, port: 0 });
+  return {
+    handler,
+    port,
+    url: `http://${LOOPBACK}:${port}/api/gyre`,
+    async close() {
+      await handler.close();
+      await closeServer(server, sockets, systemClock, 0);
+    },
+  };
 }
 
 export async function createServedWorld(options: ServedWorldOptions): Promise<ServedWorld> {
@@ -77,8 +112,12 @@ export async function createServedWorld(options: ServedWorldOptions): Promise<Se
   };
   const tcp = await listenTcp(listening);
   const http = await listenHttp({ ...listening, hosts, routes: createStreamRoutes(models) });
+  const authorize = authorizeByToken({ [token]: { user: "ada" } });
+  const handler = createHandler({ host, services: [models], authorize, ...shared });
+  const mounted = await mountHandler(handler);
   return {
     token,
+    mounted,
     model,
     host,
     sessions,
@@ -87,7 +126,7 @@ export async function createServedWorld(options: ServedWorldOptions): Promise<Se
     http,
     errors,
     async close() {
-      await server.close();
+      await Promise.all([server.close(), mounted.close()]);
       await Promise.all([tcp.close({ graceMs: 0 }), http.close({ graceMs: 0 })]);
     },
   };

@@ -93,7 +93,7 @@ export async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void>
 }
 
 /** A new name in a folder is safe only once the folder itself is on the disk. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   let handle: FileHandle;
   try {
     handle = await open(path, "r");

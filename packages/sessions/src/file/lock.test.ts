@@ -5,7 +5,7 @@ import {
   spawnSync,
 } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -17,6 +17,7 @@ import { FileLock } from "./lock.ts";
 import { createSession, openSession } from "./session-file.ts";
 import { temporaryPaths } from "../testing/folder.ts";
 import type { EntryBody } from "../format/entry.ts";
+import { SUMMARY_BYTES, summarizeFile } from "../format/summary.ts";
 
 const newPath = temporaryPaths("lock", afterAll);
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -131,6 +132,25 @@ describe("the lock of a session", () => {
     await session.append(userEntry("a"));
     await session.close();
     await session.close();
+  });
+
+  it("is lost by a kill, and the title of the long session stays in its summary", async () => {
+    const path = newPath();
+    const far = `append ${2 * SUMMARY_BYTES}`;
+    const killed = writer(path);
+    for (const order of ["create", far, "title Tea", far]) await killed.send(order);
+    expect(await killed.send("die")).toBe("gone");
+    const first = await summarizeFile(path);
+    expect(first.summary.title).toBe("Tea");
+    const foreign = { type: "message", message: { role: "user", content: "x", timestamp: 1 } };
+    await appendFile(path, `${JSON.stringify(foreign)}\n`.repeat(SUMMARY_BYTES / 32));
+    const second = await summarizeFile(path, first.titles);
+    expect(second.summary.title).toBe("Tea");
+    const next = writer(path);
+    for (const order of ["open", far, "title Coffee", far])
+      expect(await next.send(order)).toBe("ok");
+    expect((await summarizeFile(path, second.titles)).summary.title).toBe("Coffee");
+    await next.send("close");
   });
 
   it("of a process that was killed is taken over", async () => {

@@ -20,6 +20,7 @@ import {
   type SignOfLife,
 } from "./sign-of-life.ts";
 import { SessionError } from "../format/types.ts";
+import { noteWritten } from "./written-names.ts";
 
 const TOKEN_BYTES = 8;
 /** How often a lock that another process changes meanwhile is tried. */
@@ -51,12 +52,14 @@ export interface LockHints {
  */
 export class FileLock {
   readonly path: string;
+  readonly #target: string;
   readonly #holder: Holder;
   readonly #sign: SignOfLife | undefined;
 
   /** Throws `SessionError` with code `locked`, which names the holder. */
   constructor(target: string, now: number, hints: LockHints = {}) {
     this.path = `${target}.lock`;
+    this.#target = target;
     const token = randomBytes(TOKEN_BYTES).toString("hex");
     this.#sign = giveSignOfLife(this.path, token);
     this.#holder = { ...identifyProcess(), token, since: now, ...(this.#sign && { alive: true }) };
@@ -81,7 +84,10 @@ export class FileLock {
   }
 
   release(): void {
-    if (this.isHeld()) rmSync(this.path, { force: true });
+    if (this.isHeld()) {
+      noteWritten(this.#target);
+      rmSync(this.path, { force: true });
+    }
     this.#sign?.end();
   }
 }

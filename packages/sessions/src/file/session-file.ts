@@ -1,4 +1,4 @@
-import { type Clock, errnoOf, errorMessage, systemClock } from "@gyre/ai";
+import { type Clock, errnoOf, errorMessage, type FileStore, systemClock } from "@gyre/ai";
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, rm, stat } from "node:fs/promises";
@@ -15,7 +15,9 @@ import {
   type SessionProblem,
 } from "../format/types.ts";
 import { LogSession } from "../session/log-session.ts";
+import { listStoredHashes } from "../session/stored-files.ts";
 import { FileLog } from "./file-log.ts";
+import { FolderFiles } from "./folder-files.ts";
 import { existsError, FOLDER_MODE, placeAt, putInPlace, writeAll } from "./files.ts";
 import { FileLock, type LockHints } from "./lock.ts";
 import { scan, type Scanned } from "./scan.ts";
@@ -38,31 +40,44 @@ export async function createSession(
       "A session needs a path and a folder: write createSession(path, { cwd: process.cwd() }).",
     );
   }
-  const { cwd, id = randomUUID(), from, createdAt } = session;
+  const { cwd, id = randomUUID(), from, createdAt, headless } = session;
   const { clock = systemClock } = options;
-  const origin = from && { from };
+  const origin = { ...(from && { from }), ...(headless && { headless }) };
   const header = encodeHeader({ id, createdAt: createdAt ?? clock.now(), cwd, ...origin });
   return createFile(path, clock, (handle) => writeAll(handle, header));
 }
 
 /**
- * Makes a session file that has these entries, as another store keeps them, and closes it. Rejects
- * with `exists` as `createSession` does; where reading the rows fails no file is left.
+ * Makes a session file that has these entries, as another store keeps them, and closes it. The contents of
+ * large files come from `source`, and stand beside the file before it is there. Rejects with `exists` as
+ * `createSession` does; where reading the rows fails no file is left.
  */
 export async function writeSession(
   path: string,
-  { cwd, id = randomUUID(), from, createdAt }: NewSession,
+  { cwd, id = randomUUID(), from, createdAt, headless }: NewSession,
   rows: AsyncIterable<EntryRow>,
+  source?: FileStore,
 ): Promise<void> {
   const header = encodeHeader({
     id,
     createdAt: createdAt ?? Date.now(),
     cwd,
     ...(from && { from }),
+    ...(headless && { headless }),
   });
-  const session = await createFile(path, systemClock, async (handle) => {
+  const session = await createFile(path, systemClock, async (handle, full) => {
     const lines = new LineCollector(handle, header);
-    for await (const row of rows) await lines.add(row);
+    const target = new FolderFiles(full);
+    const taken = new Set<string>();
+    for await (const row of rows) {
+      await lines.add(row);
+      for (const sha256 of source ? listStoredHashes(row.data) : []) {
+        if (taken.has(sha256)) continue;
+        taken.add(sha256);
+        const bytes = await source?.read(sha256);
+        if (bytes) await target.write(sha256, bytes);
+      }
+    }
     await lines.flush();
   });
   await session.close();
@@ -126,7 +141,7 @@ function lockFor(path: string, clock: Clock, hints: LockHints): FileLock {
 async function createFile(
   path: string,
   clock: Clock,
-  fill: (handle: FileHandle) => Promise<void>,
+  fill: (handle: FileHandle, path: string) => Promise<void>,
 ): Promise<SessionFile> {
   let lock: FileLock | undefined;
   let full = resolve(path);
@@ -136,7 +151,7 @@ async function createFile(
     if ((await placeAt(full)) === "taken") throw existsError(full);
     lock = new FileLock(full, clock.now());
     if ((await placeAt(full)) === "empty") await rm(full);
-    await putInPlace(full, fill);
+    await putInPlace(full, (handle) => fill(handle, full));
   } catch (cause) {
     lock?.release();
     if (cause instanceof SessionError) throw cause;
@@ -219,11 +234,14 @@ interface Parts {
 }
 
 class FileSession extends LogSession implements SessionFile {
+  readonly #folder: FolderFiles;
   readonly path: string;
   readonly problems: readonly SessionProblem[];
 
   constructor({ path, log, ...parts }: Parts) {
-    super({ log, ...parts });
+    const files = new FolderFiles(path);
+    super({ log, ...parts, files });
+    this.#folder = files;
     this.path = path;
     this.problems = log.problems;
   }
@@ -239,9 +257,14 @@ class FileSession extends LogSession implements SessionFile {
     this.assertHas(id);
     const from = { session: this.header.id, ...(id !== null && { entry: id }) };
     const header = encodeHeader({ id: newId, createdAt: this.clock.now(), cwd, from });
-    return createFile(path, this.clock, async (handle) => {
+    return createFile(path, this.clock, async (handle, full) => {
       const lines = new LineCollector(handle, header);
-      await this.copyBranch((row) => lines.add(row), id);
+      const hashes = new Set<string>();
+      await this.copyBranch((row) => {
+        for (const sha256 of listStoredHashes(row.data)) hashes.add(sha256);
+        return lines.add(row);
+      }, id);
+      await new FolderFiles(full).take(hashes, this.#folder);
       await lines.flush();
     });
   }

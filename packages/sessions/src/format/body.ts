@@ -31,6 +31,7 @@ export const ENTRY_TYPES: readonly EntryType[] = [
   "queue",
   "start",
   "end",
+  "archive",
 ];
 
 /** Entries that stand beside the branch: what follows them follows their parent. */
@@ -42,6 +43,7 @@ const BESIDE: ReadonlySet<EntryType> = new Set([
   "queue",
   "start",
   "end",
+  "archive",
 ]);
 
 export function isBeside(type: EntryType): boolean {
@@ -150,6 +152,8 @@ export function readBody(fields: Fields, recorded?: Fields): EntryBody | undefin
     }
     case "title":
       return typeof fields["title"] === "string" ? { type, title: fields["title"] } : undefined;
+    case "archive":
+      return { type, archived: fields["archived"] === true };
     case "label": {
       const { entry, label } = fields;
       if (typeof entry !== "number") return undefined;

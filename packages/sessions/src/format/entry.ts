@@ -24,6 +24,8 @@ export interface SessionHeader {
   cwd: string;
   /** What it was made from: another session, cut after one of its entries, or a file. */
   from?: { session?: string; entry?: number; file?: string };
+  /** It was begun where no person is at it: `gyre -p`. */
+  headless?: true;
 }
 
 /** What a run was set to. An entry holds what has changed; the newest of each counts. */
@@ -106,6 +108,8 @@ export type EntryBody =
       facts?: NonNullable<Compaction["facts"]>;
     }
   | { type: "title"; title: string }
+  /** Puts the session away, or takes it back. A message that follows takes it back too. */
+  | { type: "archive"; archived: boolean }
   | { type: "label"; entry: number; label: string | null }
   | { type: "leaf" }
   | { type: "custom"; kind: string; data: unknown };

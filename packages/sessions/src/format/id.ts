@@ -19,7 +19,7 @@ export function createSessionId(): string {
 
 /** The header of a new session. `now`: in milliseconds since 1970. */
 export function createHeader(
-  { cwd, id = createSessionId(), from, createdAt }: NewSession,
+  { cwd, id = createSessionId(), from, createdAt, headless }: NewSession,
   now: number,
 ): SessionHeader {
   const origin = from && { from };
@@ -30,6 +30,7 @@ export function createHeader(
     createdAt: createdAt ?? now,
     cwd,
     ...origin,
+    ...(headless && { headless }),
   };
 }
 

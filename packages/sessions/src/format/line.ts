@@ -78,10 +78,14 @@ function hexDigit(byte: number): number {
 
 /** The first line, as far as it is one of ours. `cwd` and `createdAt` may be missing in one written by hand. */
 export function parseHeader(fields: Fields): SessionHeader | undefined {
-  const { type, version, id, createdAt = 0, cwd = "", from } = fields;
+  const { type, version, id, createdAt = 0, cwd = "", from, headless } = fields;
   if (type !== "session" || typeof version !== "number" || typeof id !== "string") return undefined;
   if (typeof createdAt !== "number" || typeof cwd !== "string") return undefined;
-  return { type, version, id, createdAt, cwd, ...(isRecord(from) && { from: parseOrigin(from) }) };
+  return {
+    ...{ type, version, id, createdAt, cwd },
+    ...(isRecord(from) && { from: parseOrigin(from) }),
+    ...(headless === true && { headless }),
+  };
 }
 
 function parseOrigin({ session, entry, file }: Fields): NonNullable<SessionHeader["from"]> {

@@ -1,4 +1,20 @@
-import type { NewSession, OpenOptions, Session, SessionPage, SessionSummary } from "./types.ts";
+import type { SessionListOptions, SessionPageOptions } from "./page.ts";
+import type {
+  NewSession,
+  OpenOptions,
+  Session,
+  SessionPage,
+  SessionSearchOptions,
+  SessionSearchPage,
+  SessionSummary,
+} from "./types.ts";
+
+/** How a session is forked. */
+export interface ForkOptions {
+  cwd?: string;
+  entry?: number | null;
+  newId?: string;
+}
 
 /**
  * Where sessions are kept. `SessionStore` keeps them in files, `MemorySessions` in memory; a
@@ -22,17 +38,25 @@ export interface SessionStorage {
   /** The session that an id, or the beginning of one, means. Rejects with `not_found` or `ambiguous`. */
   find(idOrPrefix: string): Promise<SessionSummary>;
   /** The sessions of one folder or of all, those that were last written to first. */
-  list(options?: { cwd?: string; limit?: number }): Promise<SessionSummary[]>;
+  list(options?: SessionListOptions & { limit?: number }): Promise<SessionSummary[]>;
   /**
-   * A part of the sessions of a folder, the newest first by the time that they were made: that
-   * order does not change between two pages. `after` is `next` of the page before.
+   * A part of the sessions of a folder or of all, the newest first by the time that they were made:
+   * that order does not change between two pages. With the order `updated` a session that is
+   * written to between two pages goes to the front: no session is on two pages, and that one may be
+   * on none. A page may have fewer sessions than `limit`, or none, and be followed by another.
    */
-  listPage(options: { cwd: string; limit: number; after?: string }): Promise<SessionPage>;
+  listPage(options: SessionPageOptions): Promise<SessionPage>;
   /**
    * A new session with one branch of another one, open to be written: up to `entry`, by default
-   * up to its leaf; null: without any entry of it. What waits in queues is not copied.
+   * up to its leaf; null: without any entry of it. What waits in queues is not copied. `newId`: the
+   * id of the new session; rejects with `exists` where that is taken.
    */
-  fork(id: string, options?: { cwd?: string; entry?: number | null }): Promise<Session>;
+  fork(id: string, options?: ForkOptions): Promise<Session>;
+  /**
+   * Looks for a text in messages, the newest session first. The work for a page has an end: it may
+   * have no match, and be followed by another. Absent: texts cannot be looked for here.
+   */
+  search?(options: SessionSearchOptions): Promise<SessionSearchPage>;
   /** Deletes a session. Rejects with `locked` while it is open to be written, and with `not_found`. */
   remove(id: string): Promise<void>;
   /** Loads what the first `locate` needs, before a client waits for it. */

@@ -1,11 +1,14 @@
-import { type FileHandle, open } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { isRecord, PartialJsonParser } from "@gyre/ai";
 import { type Fields, parseFields } from "./body.ts";
+import { LF } from "./line.ts";
 import { formatPrompt } from "./prompt.ts";
+import { readBytes, readTitle, type SearchedTitles, searchTitles } from "./title-search.ts";
 import type { SessionFileSummary } from "./types.ts";
 
-/** So much is read of each end of a file, however long it is. */
+/** So much is read of each end of a file, however long it is; what stands between is searched for a title once. */
 export const SUMMARY_BYTES: number = 64 * 1024;
 export const SESSION_SUFFIX = ".jsonl";
 
@@ -28,16 +31,39 @@ export function formatFileName(createdAt: number, id: string): string {
  * name, the rest from the file system. Rejects where there is no file to read.
  */
 export async function summarize(path: string): Promise<SessionFileSummary> {
+  return (await summarizeFile(path)).summary;
+}
+
+/** A summary with what a later look at the same file begins with. */
+export interface FileLook {
+  summary: SessionFileSummary;
+  /** The state of the file that was read. */
+  stats: Stats;
+  /** Where the last title did not stand in the last lines. */
+  titles?: SearchedTitles;
+}
+
+/** The same, with the state of the file. `known`: of an earlier look at it, if it had any. */
+export async function summarizeFile(path: string, known?: SearchedTitles): Promise<FileLook> {
   const file = await open(path, "r");
   try {
-    const { size, mtimeMs } = await file.stat();
-    const head = await readText(file, 0, Math.min(size, SUMMARY_BYTES));
-    const tail = size <= SUMMARY_BYTES ? head : await readText(file, size - SUMMARY_BYTES, size);
-    const { cwd, createdAt } = fields(lineAt(head, 0));
+    const stats = await file.stat();
+    const { size, mtimeMs } = stats;
+    const first = await readBytes(file, 0, Math.min(size, SUMMARY_BYTES));
+    const isLong = size > SUMMARY_BYTES;
+    const last = isLong ? await readBytes(file, size - SUMMARY_BYTES, size) : first;
+    const head = first.toString();
+    const tail = isLong ? last.toString() : head;
+    const titleAtEnd = titleIn(tail);
+    const titles =
+      isLong && titleAtEnd === undefined
+        ? await searchTitles(file, size - SUMMARY_BYTES + last.lastIndexOf(LF) + 1, known)
+        : known;
+    const { cwd, createdAt, headless } = fields(lineAt(head, 0));
     const modified = Math.round(mtimeMs);
-    const title = titleIn(tail) ?? titleIn(head);
+    const title = titleAtEnd ?? titles?.title ?? titleIn(head);
     const firstPrompt = firstPromptIn(head);
-    return {
+    const summary: SessionFileSummary = {
       id: parseFileName(path),
       path,
       cwd: typeof cwd === "string" ? cwd : "",
@@ -46,21 +72,13 @@ export async function summarize(path: string): Promise<SessionFileSummary> {
       bytes: size,
       ...(title !== undefined && { title }),
       ...(firstPrompt !== undefined && { firstPrompt }),
+      ...(isArchivedBy(tail) && { archived: true }),
+      ...(headless === true && { headless }),
     };
+    return { summary, stats, ...(titles && isLong && { titles }) };
   } finally {
     await file.close();
   }
-}
-
-async function readText(file: FileHandle, start: number, end: number): Promise<string> {
-  const buffer = Buffer.allocUnsafe(end - start);
-  let length = 0;
-  while (length < buffer.length) {
-    const { bytesRead } = await file.read(buffer, length, buffer.length - length, start + length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  return buffer.toString("utf8", 0, length);
 }
 
 /** The line that a place in a text is in, as far as it is there. */
@@ -102,12 +120,35 @@ const OF_TITLE = '"type":"title"';
 
 function titleIn(text: string): string | undefined {
   for (let at = text.lastIndexOf(OF_TITLE); at >= 0;) {
-    const { title, type } = fields(lineAt(text, at));
-    if (type === "title" && typeof title === "string" && title.trim() !== "") return title.trim();
+    const title = readTitle(fields(lineAt(text, at)));
+    if (title !== undefined) return title;
     const start = lineStart(text, at);
     at = start === 0 ? -1 : text.lastIndexOf(OF_TITLE, start - 1);
   }
   return undefined;
+}
+
+const OF_ARCHIVE = '"type":"archive"';
+const OF_MESSAGE = '"type":"message"';
+
+/** Whether the last lines put the session away, and say nothing after that. */
+function isArchivedBy(text: string): boolean {
+  for (let at = text.lastIndexOf(OF_ARCHIVE); at >= 0;) {
+    const { archived, type } = fields(lineAt(text, at));
+    if (type === "archive") return archived === true && !hasMessage(text, at);
+    const start = lineStart(text, at);
+    at = start === 0 ? -1 : text.lastIndexOf(OF_ARCHIVE, start - 1);
+  }
+  return false;
+}
+
+function hasMessage(text: string, from: number): boolean {
+  for (let at = text.indexOf(OF_MESSAGE, from); at >= 0;) {
+    if (fields(lineAt(text, at))["type"] === "message") return true;
+    const end = text.indexOf("\n", at);
+    at = end < 0 ? -1 : text.indexOf(OF_MESSAGE, end);
+  }
+  return false;
 }
 
 /** Where the time of an entry, or of the header, stands: before anything that it says. */

@@ -6,7 +6,7 @@ import type {
   QueuedMessages,
   UnfinishedCall,
 } from "@gyre/agent";
-import type { Clock } from "@gyre/ai";
+import type { Clock, FileStore } from "@gyre/ai";
 import type { Entry, EntryBody, EntryType, SessionHeader, SessionSettings } from "./entry.ts";
 
 /** How a session is opened. */
@@ -29,6 +29,13 @@ export interface NewSession {
   from?: SessionHeader["from"];
   /** When it was begun, in milliseconds since 1970. Default: now. */
   createdAt?: number;
+  /** It is begun where no person is at it. */
+  headless?: true;
+}
+
+/** How a context is read. */
+export interface ContextOptions {
+  files?: "stored";
 }
 
 /** Something in a file that could not be used. Everything else of the file could. */
@@ -80,6 +87,8 @@ export interface Session {
   readonly readOnly: boolean;
   /** The file that it is in. Absent where it is not in one. */
   readonly path?: string;
+  /** Where the contents of its large files are. Absent: in the entries. */
+  readonly files?: FileStore;
   /** Damage that was found when it was opened. Absent: the store reports none. */
   readonly problems?: readonly SessionProblem[];
   /** The entry that the next one is appended to. */
@@ -101,8 +110,12 @@ export interface Session {
   findBranch(id?: number | null): number[];
   /** Moves the leaf, in the store too: the next entry follows `id`. */
   branch(id: number | null): Promise<void>;
-  /** Reads what an agent needs to continue from an entry, by default the leaf. */
-  context(id?: number | null): Promise<SessionContext>;
+  /**
+   * Reads what an agent needs to continue from an entry, by default the leaf. Messages have the contents
+   * of their files; with `files: "stored"` those that are in `files` stay there, for a client of
+   * `withStoredFiles`.
+   */
+  context(id?: number | null, options?: ContextOptions): Promise<SessionContext>;
   /** Releases the session and its lock after all appends are written. */
   close(): Promise<void>;
 }
@@ -118,8 +131,8 @@ export interface SessionFile extends Session {
   ): Promise<SessionFile>;
 }
 
-/** One session of a list. */
-export interface SessionSummary {
+/** One session of a list. A type, not an interface: so it is one of `SessionHost` too, which has further fields. */
+export type SessionSummary = {
   id: string;
   /** The file that it is in. Absent where it is not in one. */
   path?: string;
@@ -130,17 +143,51 @@ export interface SessionSummary {
   title?: string;
   /** The first thing that the user asked, cut short. */
   firstPrompt?: string;
-}
+  /** It was put away, and nothing was said in it since. */
+  archived?: true;
+  /** It was begun where no person is at it: `gyre -p`. */
+  headless?: true;
+};
 
 /** The same of a file, by its first and last lines. */
-export interface SessionFileSummary extends SessionSummary {
-  path: string;
-}
+export type SessionFileSummary = SessionSummary & { path: string };
 
 /** A part of a list. */
 export interface SessionPage<S extends SessionSummary = SessionSummary> {
   sessions: S[];
   /** Absent: there are no more. */
+  next?: string;
+}
+
+/** What is looked for in the messages of sessions. */
+export interface SessionSearchOptions {
+  /** In any case. */
+  text: string;
+  cwd?: string;
+  archived?: boolean;
+  /** Matches of a page. */
+  limit: number;
+  /** `next` of the page before, of the same search. */
+  after?: string;
+  signal?: AbortSignal;
+}
+
+/** A session that has the text in a message. */
+export interface SessionMatch {
+  session: SessionSummary;
+  /** The first message that has it. */
+  entry: number;
+  role: string;
+  /** What stands around it, on one line. */
+  excerpt: string;
+}
+
+/** A part of a search. */
+export interface SessionSearchPage {
+  matches: SessionMatch[];
+  /** Sessions that cannot be read. */
+  unreadable: string[];
+  /** Absent: all was looked through. */
   next?: string;
 }
 

@@ -18,8 +18,8 @@ export async function copyBranch(
   const places = new Set(branch);
   for (let place = 0; place < index.length; place++) {
     const type = index.typeAt(place);
-    // What waits in the queues waits for the agent of the session that is forked.
-    const isKept = isBeside(type) && type !== "queue";
+    // What waits in the queues waits for the agent of the session that is forked, which alone was put away.
+    const isKept = isBeside(type) && type !== "queue" && type !== "archive";
     if (isKept && onBranch.has(index.parentAt(place))) places.add(place);
   }
   const renumbered = new Renumbering();

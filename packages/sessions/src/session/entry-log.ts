@@ -1,4 +1,4 @@
-import { type Clock, isRecord, systemClock } from "@gyre/ai";
+import { type Clock, type FileStore, isRecord, systemClock } from "@gyre/ai";
 import { ENTRY_TYPES, type Fields } from "../format/body.ts";
 import type { SessionHeader } from "../format/entry.ts";
 import type { EntryRow } from "../format/row.ts";
@@ -33,6 +33,8 @@ export interface EntryLogOptions {
   log: EntryLog;
   readOnly?: boolean;
   clock?: Clock;
+  /** Where the contents of large files go. Absent: into the entries. */
+  files?: FileStore;
 }
 
 /** An open session of a store of one's own. */
@@ -49,12 +51,12 @@ export interface EntryLogSession extends Session {
  * reads the context, so that a store has to append, read and lock.
  */
 export function openEntryLog(options: EntryLogOptions): EntryLogSession {
-  const { header, entries, log, readOnly = false, clock = systemClock } = options;
+  const { header, entries, log, readOnly = false, clock = systemClock, files } = options;
   const index = new EntryIndex();
   for (const { id, parentId, type, bytes } of entries) {
     index.add(id, parentId ?? 0, toTypeNumber(type), 0, bytes, 0);
   }
-  return new LogSession({ header, log: new RowLog(header.id, index, log), readOnly, clock });
+  return new LogSession({ header, log: new RowLog(header.id, index, log), readOnly, clock, files });
 }
 
 /** A type that this version does not know is `custom`. */

@@ -1,5 +1,5 @@
 import { type AgentMessage, isLlmMessage } from "@gyre/agent";
-import { type Clock, errorMessage, type ToolResultMessage } from "@gyre/ai";
+import { type Clock, errorMessage, type FileStore, type ToolResultMessage } from "@gyre/ai";
 import {
   encodeBody,
   isBeside,
@@ -12,11 +12,12 @@ import {
 import type { Entry, EntryBody, EntryType, SessionHeader } from "../format/entry.ts";
 import type { EntryRow } from "../format/row.ts";
 import { isSame } from "../format/same.ts";
-import type { EntryInfo, Session, SessionContext } from "../format/types.ts";
+import type { ContextOptions, EntryInfo, Session, SessionContext } from "../format/types.ts";
 import { buildContext } from "./context.ts";
 import { copyBranch } from "./copy-branch.ts";
 import type { SessionLog } from "./log.ts";
 import type { ResultEntry } from "./open-calls.ts";
+import { hasLargeFiles, loadContext, storeBody } from "./stored-files.ts";
 
 /** Entries that wait are written together, up to this much. */
 const MAX_GROUP_CHARS = 16 * 1024 * 1024;
@@ -24,8 +25,10 @@ const MAX_GROUP_CHARS = 16 * 1024 * 1024;
 /** An entry that waits to be written. */
 interface Waiting {
   body: EntryBody;
-  /** As JSON; of a tool's result only when it is written. */
+  /** As JSON; of a tool's result, and of what has large files, only when it is written. */
   data: string | undefined;
+  /** Its large files are being stored: they have to be there before it. */
+  storing?: Promise<EntryBody> | undefined;
   timestamp: number;
   /** For a leaf; else the entry follows the one before it. */
   parentId?: number | null;
@@ -46,12 +49,15 @@ export interface LogSessionParts {
   log: SessionLog;
   readOnly: boolean;
   clock: Clock;
+  /** Where the contents of large files go. Absent: into the entries. */
+  files?: FileStore | undefined;
 }
 
 /** The rules of an open session, the same for every store: numbers, branches, context. */
 export class LogSession implements Session {
   readonly header: SessionHeader;
   readonly readOnly: boolean;
+  readonly files?: FileStore;
   protected readonly log: SessionLog;
   protected readonly clock: Clock;
   #leaf: number | null;
@@ -62,8 +68,9 @@ export class LogSession implements Session {
   #writing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor({ header, log, readOnly, clock }: LogSessionParts) {
+  constructor({ header, log, readOnly, clock, files }: LogSessionParts) {
     this.header = header;
+    if (files) this.files = files;
     this.log = log;
     this.readOnly = readOnly;
     this.clock = clock;
@@ -110,7 +117,10 @@ export class LogSession implements Session {
     await this.#enqueue({ type: "leaf" }, id);
   }
 
-  async context(id: number | null = this.#leaf): Promise<SessionContext> {
+  async context(
+    id: number | null = this.#leaf,
+    { files }: ContextOptions = {},
+  ): Promise<SessionContext> {
     const { index, reader } = this.log;
     const isLeaf = id === this.#leaf;
     const { context, recorded } = await buildContext(
@@ -121,7 +131,7 @@ export class LogSession implements Session {
       (at, message) => this.log.reportLost(at, message),
     );
     if (isLeaf) for (const entry of recorded.values()) noteResult(this.#results, entry);
-    return context;
+    return this.files && files !== "stored" ? loadContext(context, recorded, this.files) : context;
   }
 
   /** Gives the entries of a branch to `take`, numbered from 1: what a fork begins with. */
@@ -163,8 +173,13 @@ export class LogSession implements Session {
         throw this.log.error("write_failed", `takes no such entry of type "${body.type}"`);
       }
       const timestamp = this.clock.now();
-      const data = isResultMessage(body) ? undefined : this.#encode(body);
+      const isLarge = this.files !== undefined && hasLargeFiles(body);
+      const storing = isLarge && storeBody(this.#copy(body), this.files);
+      const data = storing || isResultMessage(body) ? undefined : this.#encode(body);
       const waiting: Waiting = { body, data, timestamp, resolve, reject };
+      if (storing) waiting.storing = storing;
+      // Reported when it is the turn of the entry.
+      if (storing) storing.catch(() => {});
       if (parentId !== undefined) waiting.parentId = parentId;
       this.#queue.push(waiting);
       this.#writing ??= this.#writeQueue();
@@ -178,6 +193,7 @@ export class LogSession implements Session {
     while (this.#queue.length > 0) {
       try {
         await this.log.prepareWrite();
+        await this.#awaitFiles();
       } catch (error) {
         for (const waiting of this.#queue.splice(0)) waiting.reject(error);
         continue;
@@ -185,6 +201,22 @@ export class LogSession implements Session {
       await this.#commit(this.#takeGroup());
     }
     this.#writing = undefined;
+  }
+
+  /** Files of what waits are stored when it settles; what has files that cannot be stored is rejected. */
+  async #awaitFiles(): Promise<void> {
+    for (;;) {
+      const waiting = this.#queue.find(({ storing }) => storing !== undefined);
+      if (!waiting) return;
+      try {
+        waiting.body = (await waiting.storing) ?? waiting.body;
+      } catch (cause) {
+        this.#queue = this.#queue.filter((each) => each !== waiting);
+        const why = `has no room for a file (${errorMessage(cause)})`;
+        waiting.reject(this.log.error("write_failed", why, cause));
+      }
+      waiting.storing = undefined;
+    }
   }
 
   /** Encodes what waits, as much as is written at once; numbers are given here. */
@@ -231,6 +263,11 @@ export class LogSession implements Session {
     const row = { id, parentId, type: body.type, timestamp, data };
     this.log.assertFits(row);
     return { waiting, row, entry: { ...body, id, parentId, timestamp } };
+  }
+
+  /** As JSON has it: the caller may change what it gave. */
+  #copy(body: EntryBody): EntryBody {
+    return { ...JSON.parse(this.#encode(body)), type: body.type };
   }
 
   #encode(body: EntryBody): string {

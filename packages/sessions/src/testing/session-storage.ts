@@ -1,5 +1,12 @@
-import type { AgentMessage, PendingCall } from "@gyre/agent";
-import type { AssistantMessage, ToolResultMessage } from "@gyre/ai";
+import { type AgentMessage, isLlmMessage, type PendingCall } from "@gyre/agent";
+import {
+  type AssistantMessage,
+  type FileContent,
+  MAX_INLINE_BYTES,
+  toBase64,
+  type ToolResultMessage,
+  type UserContent,
+} from "@gyre/ai";
 import type { EntryBody } from "../format/entry.ts";
 import { isSame } from "../format/same.ts";
 import type { SessionStorage } from "../format/storage.ts";
@@ -263,6 +270,72 @@ const TESTS: Readonly<Record<string, Test>> = {
     await again.close();
   },
 
+  "large files come back, in whatever entry they are": async ({ storage }) => {
+    const session = await storage.create({ cwd: CWD, id: "7k2m" });
+    const [one, two, three, small] = [large(1), large(2), large(3), large(4, 10)];
+    const message = { role: "user", content: [one, small], timestamp: 1 } as const;
+    await session.append({ type: "message", message: { ...message, content: [one, small] } });
+    await session.append({ type: "message", message: calling("c1", "c2"), begins: true });
+    const given = { ...RESULT, result: { content: [two] } };
+    await session.append(given);
+    const answer = { ...RESULT_MESSAGE, content: [two] };
+    const { details: _, ...plain } = answer;
+    await session.append({ type: "message", message: plain });
+    await session.append({ ...given, toolCallId: "c2" });
+    const queued = [{ id: "q1", message: { ...message, content: [three] } }];
+    await session.append({ type: "queue", queue: "steering", ids: ["q1"], messages: queued });
+    await session.close();
+    const again = await storage.open("7k2m");
+    const context = await again.context();
+    same(content(context.messages[0]), [one, small]);
+    same(content(context.messages[2]), [two]);
+    same(context.unfinished("c2"), { ...given.result, outcome: "ok" });
+    same(context.queued.steering, queued);
+    await again.close();
+  },
+
+  "a caller that changes a large file after it was appended changes nothing": async ({
+    storage,
+  }) => {
+    const session = await storage.create({ cwd: CWD });
+    const blocks: UserContent[] = [large(1), { type: "text", text: "a" }];
+    const message = { role: "user", content: blocks, timestamp: 1 } as const;
+    const writing = session.append({ type: "message", message: { ...message, content: blocks } });
+    blocks[1] = { type: "text", text: "changed" };
+    blocks.push({ type: "text", text: "b" });
+    await writing;
+    same(content((await session.context()).messages[0]), [large(1), { type: "text", text: "a" }]);
+    await session.close();
+  },
+
+  "a fork has the large files of its branch, also when the other session is gone": async ({
+    storage,
+  }) => {
+    const session = await storage.create({ cwd: CWD, id: "7k2m" });
+    const message = { role: "user", content: [large(1)], timestamp: 1 } as const;
+    await session.append({ type: "message", message: { ...message, content: [large(1)] } });
+    await session.append(user("b"));
+    await session.close();
+    const copy = await storage.fork("7k2m", { cwd: "/elsewhere" });
+    const { id } = copy.header;
+    await copy.close();
+    await storage.remove("7k2m");
+    const again = await storage.open(id);
+    same(content((await again.context()).messages[0]), [large(1)]);
+    await again.close();
+  },
+
+  "large files are there after a crash, if the entry is": async ({ storage, crash }) => {
+    if (!crash) return;
+    const session = await storage.create({ cwd: CWD, id: "7k2m" });
+    const message = { role: "user", content: [large(1)], timestamp: 1 } as const;
+    await session.append({ type: "message", message: { ...message, content: [large(1)] } });
+    const next = await crash();
+    const again = await next.open("7k2m", { readOnly: true });
+    same(content((await again.context()).messages[0]), [large(1)]);
+    await again.close();
+  },
+
   "one writer at a time, and any number of readers": async ({ storage }) => {
     const session = await storage.create({ cwd: CWD, id: "7k2m" });
     await session.append(user("a"));
@@ -360,6 +433,102 @@ const TESTS: Readonly<Record<string, Test>> = {
     same(await storage.listPage({ cwd: `${CWD}/other`, limit: 2 }), { sessions: [] });
   },
 
+  "pages of the last writes, of some words and of those put away are the list in parts": async ({
+    storage,
+  }) => {
+    const titles = ["Green tea", "black TEA", "Coffee", "green coffee", "Water"];
+    for (const [at, title] of titles.entries()) {
+      const session = await storage.create({ cwd: CWD, id: `s${at}`, createdAt: 1000 + at });
+      await session.append(user(`Which one, ${at}?`));
+      await session.append({ type: "title", title });
+      if (at % 2 === 0) await session.append({ type: "archive", archived: true });
+      await session.close();
+    }
+    await closed(storage, "other", `${CWD}/other`, 2000);
+    for (const order of ["updated", "created"] as const) {
+      for (const options of [
+        {},
+        { cwd: CWD },
+        { archived: true },
+        { archived: false, cwd: CWD },
+        { query: "GREEN" },
+        { query: " one, te " },
+        { query: "nothing of this" },
+        { query: "coffee", archived: false },
+      ]) {
+        const paged: string[] = [];
+        for (let after: string | undefined, pages = 0; pages < 9; pages++) {
+          const request = { ...options, order, limit: 2, ...(after !== undefined && { after }) };
+          const { sessions, next } = await storage.listPage(request);
+          check(sessions.length <= 2, "a page has more than was asked for");
+          paged.push(...ids(sessions));
+          if (next === undefined) break;
+          after = next;
+        }
+        const whole = ids(await storage.list(options));
+        same(paged.toSorted(), whole.toSorted());
+        if (order === "updated") same(paged, whole);
+      }
+    }
+    same(ids(await storage.list({ query: "tea green" })), ["s0"]);
+    same(ids((await storage.listPage({ limit: 9, archived: true })).sessions), ["s4", "s2", "s0"]);
+    same(ids(await storage.list({ query: "which 3" })), ["s3"]);
+  },
+
+  "texts of messages are found, page by page, in any case": async ({ storage }) => {
+    if (!storage.search) return;
+    for (const [at, text] of ["Pu-erh", "coffee", "", "a\n  pu-ERH, 😀 of 2010"].entries()) {
+      const session = await storage.create({ cwd: CWD, id: `s${at}`, createdAt: 1000 + at });
+      await session.append(user(`Which one, ${at}?`));
+      for (let i = 0; i < 3; i++) await session.append(user(`Then ${i}`));
+      if (text !== "") await session.append(user(`I like ${text}`));
+      if (text !== "") await session.append(user(`Again: ${text}`));
+      await session.append({ type: "title", title: "pu-erh" });
+      await session.close();
+    }
+    const found: unknown[] = [];
+    for (let after: string | undefined, pages = 0; pages < 9; pages++) {
+      const request = { text: " PU-erh ", limit: 1, ...(after !== undefined && { after }) };
+      const { matches, next, unreadable } = await storage.search(request);
+      check(matches.length <= 1 && unreadable.length === 0, "a page has too much");
+      found.push(...matches.map(({ entry, excerpt, session }) => [session.id, entry, excerpt]));
+      if (next === undefined) break;
+      after = next;
+    }
+    same(found, [
+      ["s3", 5, "I like a pu-ERH, 😀 of 2010"],
+      ["s0", 5, "I like Pu-erh"],
+    ]);
+    same((await storage.search({ text: "which", cwd: `${CWD}/other`, limit: 9 })).matches, []);
+    same((await storage.search({ text: " ", limit: 9 })).matches, []);
+    same((await storage.search({ text: "one, 2", cwd: CWD, limit: 9 })).matches.length, 1);
+  },
+
+  "a session is put away until something is said in it, and its fork is not": async ({
+    storage,
+  }) => {
+    const session = await storage.create({ cwd: CWD, id: "7k2m" });
+    await session.append(user("a"));
+    await session.append({ type: "archive", archived: true });
+    same([session.leaf, (await session.read(2)).type], [1, "archive"]);
+    await session.close();
+    same((await storage.find("7k2m")).archived, true);
+    const copy = await storage.fork("7k2m", { newId: "copy" });
+    same([copy.header.id, copy.entries.length], ["copy", 1]);
+    await copy.close();
+    same((await storage.find("copy")).archived, undefined);
+    await rejects(storage.fork("7k2m", { newId: "copy" }), "exists");
+    for (const body of [user("b"), { type: "archive", archived: false } as const]) {
+      const again = await storage.open("7k2m");
+      await again.append({ type: "archive", archived: true });
+      await again.append({ type: "title", title: "Tea" });
+      same((await storage.find("7k2m")).archived, true);
+      await again.append(body);
+      await again.close();
+      same((await storage.find("7k2m")).archived, undefined);
+    }
+  },
+
   "a fork has one branch, its calls, and numbers of its own": async ({ storage }) => {
     const session = await storage.create({ cwd: CWD, id: "7k2m" });
     await session.append(user("a"));
@@ -453,6 +622,16 @@ const TESTS: Readonly<Record<string, Test>> = {
 
 function user(content: string) {
   return { type: "message", message: { role: "user", content, timestamp: 1 } } as const;
+}
+
+/** A file that belongs into a store, unless it is smaller. */
+function large(fill: number, bytes = MAX_INLINE_BYTES + fill): FileContent {
+  const data = toBase64(new Uint8Array(bytes).fill(fill));
+  return { type: "file", mediaType: "application/pdf", source: { type: "base64", data } };
+}
+
+function content(message: AgentMessage | undefined): unknown {
+  return message && isLlmMessage(message) ? message.content : undefined;
 }
 
 function calling(...ids: readonly string[]): AssistantMessage {

@@ -22,10 +22,10 @@ import {
   type Usage,
   type UserContent,
 } from "@gyre/ai";
+import { cutText } from "@gyre/ai/text";
 import type { ToolEnv } from "../contract/env.ts";
 import { looseRecord } from "../contract/loose.ts";
 import { grouped } from "../text/text.ts";
-import { cutText } from "../text/truncate.ts";
 
 /** What tools that ask models are made of. */
 export interface SubAgentParts<Options> {

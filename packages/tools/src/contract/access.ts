@@ -13,6 +13,8 @@ export interface Access {
   targets: readonly string[];
   /** Files beside `targets` that it would show, or carry elsewhere: rules on reading hold for them. */
   reads?: readonly string[];
+  /** Places outside of the workspace that it would read, absolute: asked about, and opened for it when it is allowed. */
+  outside?: readonly string[];
   /** With `run`: the folder of the workspace that it runs in, links followed; "." is its own. */
   folder?: string;
   /** With `run`: what reads it where that is not bash. */
@@ -21,6 +23,8 @@ export interface Access {
   destructive?: boolean;
   /** Asks to run outside of the sandbox. */
   unsandboxed?: boolean;
+  /** A reason to ask where its kind is allowed by the mode, as a sentence. Rules can allow it. */
+  concern?: string;
   /** One line for the person who is asked. */
   summary: string;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "@gyre/ai";
+import type { Clock, FileContent } from "@gyre/ai";
 import { DEFAULT_PAGE_TOKENS, type PageLimits } from "../text/truncate.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SeenFiles } from "../workspace/seen.ts";
@@ -24,6 +24,13 @@ export interface ToolEnv {
   pageTokens?: () => number;
   /** The whole of a long result of which the conversation has a short form, by its key. */
   kept?: (key: string) => Promise<string | undefined>;
+  /**
+   * Why the model does not get a file that is no text; undefined if it does. Without it, it gets images
+   * alone.
+   */
+  explainFile?: (file: FileContent) => Promise<string | undefined>;
+  /** Has work done when the toolset is closed, once for each key. */
+  onClose?: (key: object, work: () => Promise<void>) => void;
 }
 
 /** A page of at most so many bytes, and of no more tokens than a result may take. */

@@ -33,6 +33,8 @@ export interface EffectsReport {
   durationMs: number;
   /** Those that cannot be kept first, then those with notes. */
   effects: readonly ShownEffect[];
+  /** How many more there are, where not all of them are listed. */
+  omitted?: number;
   /** All of it can be undone, is of a usual size, and nothing of it runs later or leads elsewhere. */
   isHarmless: boolean;
 }

@@ -1,4 +1,4 @@
-import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -122,15 +122,21 @@ it("TypeScript's own server finds what the compiler finds", async () => {
   expect(await diagnostics.describe([path], signal)).toBeUndefined();
 });
 
+/** A command in the sandbox has a /tmp of its own: of a clone there it sees nothing. */
+const isCloneHidden = BIN.startsWith("/tmp/");
+
 describe("in the sandbox", { tags: "bubblewrap" }, () => {
-  it("the project's own TypeScript is used, and changes nothing", async () => {
-    const sandbox = await createSandbox({ kind: "any" });
-    const { diagnostics, root } = await open({}, { sandbox });
-    await mkdir(join(root, "node_modules"));
-    await symlink(BIN, join(root, "node_modules", ".bin"));
-    await writeFile(join(root, "a.ts"), "export const a: string = 1;\n");
-    expect(await diagnostics.describe([join(root, "a.ts")], signal)).toContain("a.ts:1:14");
-  });
+  it.skipIf(isCloneHidden)(
+    "the project's own TypeScript is used, and changes nothing",
+    async () => {
+      const sandbox = await createSandbox({ kind: "any" });
+      const { diagnostics, root } = await open({}, { sandbox });
+      await mkdir(join(root, "node_modules"));
+      await symlink(BIN, join(root, "node_modules", ".bin"));
+      await writeFile(join(root, "a.ts"), "export const a: string = 1;\n");
+      expect(await diagnostics.describe([join(root, "a.ts")], signal)).toContain("a.ts:1:14");
+    },
+  );
 
   it("a server cannot write to the workspace", async () => {
     const sandbox = await createSandbox({ kind: "any" });
@@ -140,7 +146,9 @@ describe("in the sandbox", { tags: "bubblewrap" }, () => {
     );
     const bin = join(root, "node_modules", ".bin");
     await mkdir(bin, { recursive: true });
-    const script = `#!/bin/sh\ntouch ${root}/ran\nexec ${process.execPath} ${PROGRAM} --pull\n`;
+    const program = join(bin, "server.mjs");
+    await copyFile(PROGRAM, program);
+    const script = `#!/bin/sh\ntouch ${root}/ran\nexec ${process.execPath} ${program} --pull\n`;
     await writeFile(join(bin, "own-server"), script, { mode: 0o755 });
     await writeFile(join(root, "a.txt"), "wrong");
     expect(await diagnostics.describe([join(root, "a.txt")], signal)).toContain("1 error");

@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
-import { cleanPath } from "../sandbox/search-path.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { cleanPath } from "@gyre/ai/programs";
+import { sanitize } from "@gyre/ai/text";
 import { LanguageClient, type Problem } from "./language-client.ts";
 import {
   findCommand,

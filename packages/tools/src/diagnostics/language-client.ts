@@ -1,7 +1,6 @@
 import { pathToFileURL } from "node:url";
 import type { Clock } from "@gyre/ai";
-import { HEADERS } from "../process/framing.ts";
-import { StdioTransport } from "../process/stdio-transport.ts";
+import { HEADERS, StdioTransport } from "@gyre/ai/programs";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
 
 /** A problem in a file. Lines and columns count from 1. */

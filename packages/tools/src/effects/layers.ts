@@ -7,7 +7,7 @@ import { setTimeout } from "node:timers/promises";
 import { errorMessage } from "@gyre/ai";
 import { HOST_NAME, KEEPING } from "../process/leftovers.ts";
 import { removeFolder } from "../process/remove-folder.ts";
-import { describeHost, isHostGone } from "../process/run-notes.ts";
+import { describeHost, isHostGone } from "@gyre/ai/programs";
 import { isWithin } from "../sandbox/places.ts";
 import type { ProgramSpec, Sandbox, SandboxPolicy } from "../sandbox/sandbox.ts";
 import { readable } from "./byte-path.ts";

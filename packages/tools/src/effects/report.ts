@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { EffectsReport, ShownEffect } from "../contract/rehearsal.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { sanitize } from "@gyre/ai/text";
 import type { Workspace } from "../workspace/workspace.ts";
 import { type BytePath, readable, toBytes, toText } from "./byte-path.ts";
 import { type Conflict, findConflicts } from "./conflicts.ts";

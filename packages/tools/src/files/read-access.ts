@@ -1,14 +1,20 @@
+import { sep } from "node:path";
 import type { Access } from "../contract/access.ts";
 import type { ToolEnv } from "../contract/env.ts";
 
-/** What a tool that only looks at one path would do: read it, where its links lead. */
+/** What a tool that only looks at one path would do: read it, where its links lead, outside of the workspace too. */
 export async function readAccess(
   env: ToolEnv,
   verb: string,
   args: Record<string, unknown>,
 ): Promise<Access> {
-  const { path } = await env.workspace.resolve(readPath(args));
-  const target = path || ".";
+  const place = await env.workspace.resolve(readPath(args), { outside: true });
+  if (place.outside) {
+    const target = place.absolute.replaceAll(sep, "/");
+    const summary = `${verb} ${JSON.stringify(target)}, outside of the workspace`;
+    return { kind: "read", targets: [target], outside: [place.absolute], summary };
+  }
+  const target = place.path || ".";
   return { kind: "read", targets: [target], summary: `${verb} ${JSON.stringify(target)}` };
 }
 

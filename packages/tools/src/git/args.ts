@@ -1,8 +1,8 @@
 import type { InferArguments } from "@gyre/ai";
+import { cutText } from "@gyre/ai/text";
 import type { ToolEnv } from "../contract/env.ts";
 import { GitError, gitPath } from "./repository.ts";
 import { within } from "../text/text.ts";
-import { cutText } from "../text/truncate.ts";
 
 /** Of a message, where the call is shown on one line. */
 const SHOWN_MESSAGE_CHARS = 200;

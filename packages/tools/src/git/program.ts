@@ -15,7 +15,7 @@ import { findRepository, GitError, literal, type RepositoryFolders } from "./rep
 import { secretPlaces } from "../sandbox/places.ts";
 import { type CapturedOutput, type ProgramEnd, runProgram } from "../process/processes.ts";
 import type { SandboxPolicy } from "../sandbox/sandbox.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { sanitize } from "@gyre/ai/text";
 import { type LineLimits, LineWindow, type ShownLines } from "../text/truncate.ts";
 
 /** For one run of git. */

@@ -9,7 +9,7 @@ import { findReadRule } from "../workspace/read-rules.ts";
 import { DIFF_FLAGS, headCommit, resolveRef } from "./targets.ts";
 import { blameLines, LOG_FORMAT, logLines, parseStatus, statusText } from "./text.ts";
 import { limitPage } from "../contract/env.ts";
-import { fromSource } from "../text/provenance.ts";
+import { fromSource } from "@gyre/ai/text";
 import { grouped, textResult } from "../text/text.ts";
 import { type LineLimits, linesWithin, listedName } from "../text/truncate.ts";
 

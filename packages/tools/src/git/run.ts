@@ -1,7 +1,7 @@
 import type { AgentToolResult } from "@gyre/agent";
 import type { Access } from "../contract/access.ts";
 import type { ToolEnv } from "../contract/env.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { sanitize } from "@gyre/ai/text";
 import { counted } from "../text/text.ts";
 import { commandLine, type GitArgs, resolvePaths } from "./args.ts";
 import { Git, type GitOptions } from "./program.ts";

@@ -2,7 +2,7 @@ import type { AgentToolResult } from "@gyre/agent";
 import type { GitArgs } from "./args.ts";
 import type { Git } from "./program.ts";
 import { checkedRef, GitError, literal } from "./repository.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { sanitize } from "@gyre/ai/text";
 import { textResult } from "../text/text.ts";
 import { listedName } from "../text/truncate.ts";
 import { PathError } from "../workspace/workspace.ts";

@@ -16,8 +16,7 @@ import {
   withWayBack,
 } from "./targets.ts";
 import { LOG_FORMAT, logLines } from "./text.ts";
-import { fromSource } from "../text/provenance.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { fromSource, sanitize } from "@gyre/ai/text";
 import { textResult } from "../text/text.ts";
 import { listedName } from "../text/truncate.ts";
 

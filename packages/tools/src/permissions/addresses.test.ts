@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { parseUrl, readHost } from "../web/fetch/address.ts";
+import { readHost } from "@gyre/ai/network";
+import { parseUrl } from "../web/fetch/address.ts";
 import { createAddressMatcher } from "./addresses.ts";
 
 /** Pieces of which an address may be mistaken for another one. */

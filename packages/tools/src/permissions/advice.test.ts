@@ -3,7 +3,7 @@ import { textOf } from "@gyre/ai";
 import { call, scriptedModel } from "@gyre/ai/testing";
 import { describe, expect, it } from "vitest";
 import type { Access, GuardedTool } from "../contract/access.ts";
-import { permissions } from "../permissions.ts";
+import { type PermissionOptions, permissions } from "../permissions.ts";
 import { type Advice, type PermissionMode } from "./permissions.ts";
 import type { RuleList } from "./rules.ts";
 
@@ -13,10 +13,11 @@ interface Case {
   rules?: RuleList;
   mode?: PermissionMode;
   advice?: Advice | undefined;
+  more?: Partial<PermissionOptions>;
 }
 
 /** The outcome of a command that a hook has given advice on, without a person to ask. */
-async function outcome({ command = "make", access, rules = {}, mode = "ask", advice }: Case) {
+async function outcome({ command = "make", access, rules = {}, mode = "ask", advice, more }: Case) {
   const shell: GuardedTool = {
     ...defineTool({
       name: "shell",
@@ -26,7 +27,10 @@ async function outcome({ command = "make", access, rules = {}, mode = "ask", adv
     }),
     access: () => ({ kind: "run", targets: [command], summary: "Run it", ...access }),
   };
-  const guard = permissions({ mode, rules, headless: true, sandboxed: true, advice: () => advice });
+  const guard = permissions({
+    ...{ mode, rules, headless: true, sandboxed: true, advice: () => advice },
+    ...more,
+  });
   const script = scriptedModel([call("shell", { command }), "Done."]);
   const agent = new Agent({
     protocol: script,
@@ -70,5 +74,32 @@ describe("advice", () => {
     expect(await outcome({ rules, mode: "full", advice: ask })).toContain("Look at it.");
     const deny: Advice = { effect: "deny", reason: "Never." };
     expect(await outcome({ rules, mode: "full", advice: deny })).toContain("Denied: Never.");
+  });
+});
+
+describe("what is above all rules", () => {
+  const FREE: Case = { mode: "full", rules: { allow: ["shell", "shell(make)"] }, advice: ALLOW };
+  const ask = async ({ fingerprint }: { fingerprint: string }) => {
+    throw new Error(`A person was asked about ${fingerprint}.`);
+  };
+
+  it("denies by what a call would do, before a person is asked", async () => {
+    const forbids: PermissionOptions["forbids"] = (tool, access) =>
+      access?.targets.includes("make") ? `No ${tool.name} here.` : undefined;
+    const more = { forbids, headless: false, ask };
+    expect(await outcome({ ...FREE, more })).toContain("Denied: No shell here.");
+    expect(await outcome({ ...FREE, command: "ls", more })).toBe("ran");
+    expect(await outcome({ ...FREE, mode: "ask", more })).toContain("Denied: No shell here.");
+  });
+
+  it("denies commands without a sandbox, with the reason that is given", async () => {
+    for (const sandboxed of [false, "waived"] as const) {
+      const more = { confinedOnly: "Only in a sandbox.", sandboxed, headless: false, ask };
+      expect(await outcome({ ...FREE, more })).toContain("Denied: Only in a sandbox.");
+    }
+    const leaves = { confinedOnly: "Only in a sandbox.", headless: false, ask };
+    const access = { unsandboxed: true };
+    expect(await outcome({ ...FREE, access, more: leaves })).toContain("Only in a sandbox.");
+    expect(await outcome({ ...FREE, more: leaves })).toBe("ran");
   });
 });

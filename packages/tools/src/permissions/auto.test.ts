@@ -22,6 +22,7 @@ beforeAll(async () => {
   await writeFile(join(base, "work/secret"), "s\n");
   await symlink(join(base, "notes"), join(base, "work/leak"));
   await symlink(base, join(base, "work/up"));
+  await symlink("draft.ts", join(base, "work/to-draft"));
   await writeFile(join(base, "work/src/a.ts"), "a\n");
   await writeFile(join(base, "work/.gitignore"), ".env\nnode_modules\n");
   await writeFile(join(base, "work/send.sh"), "cd x\nscp dist/* host:\n");
@@ -45,6 +46,7 @@ beforeAll(async () => {
   git("commit", "-qm", "Begin");
   await mkdir(join(base, "work/drafts"));
   await writeFile(join(base, "work/drafts/letter"), "Dear\n");
+  await symlink(base, join(base, "work/drafts/far"));
   await writeFile(join(base, "work/draft.ts"), "work\n");
   await writeFile(join(base, "work/.env"), "key\n");
   workspace = await openWorkspace(join(base, "work"));
@@ -58,6 +60,7 @@ afterAll(async () => {
 async function attempt(
   access: Partial<Access> & Pick<Access, "kind" | "targets">,
   options: Partial<PermissionOptions> = {},
+  name: string = access.kind === "run" ? "shell" : "write",
 ): Promise<string> {
   let question: string | undefined;
   const guard = permissions({
@@ -72,7 +75,7 @@ async function attempt(
   });
   const tool: GuardedTool = {
     ...defineTool({
-      name: access.kind === "run" ? "shell" : "write",
+      name,
       description: "For tests.",
       parameters: { type: "object", properties: {} },
       execute: () => "done",
@@ -112,6 +115,14 @@ describe("mode auto, in a sandbox, runs unasked", () => {
     "for f in src/*; do wc -l $f; done",
     "rm -r src/old build/*",
     "rm -f *.log",
+    'cd "$none" && rm -rf dist node_modules && rm -f a.ts *.log',
+    "cd src && npm test || rm -f a.ts",
+    'cd "$(git rev-parse --show-toplevel)" && rm -f src/a.ts',
+    "cd $(mktemp -d) && echo x > letter",
+    "x[0]=1; cd src && rm -f a.ts",
+    "f() { ls $1; }; f src; cd src && rm -f a.ts",
+    'cd "$none" && npm test && cat a.txt && grep -rn tea src',
+    "cd a.txt || rm -f src/a.ts",
     "find . -name '*.tmp' -delete",
     "git commit -am 'Fetch and push'",
     "git checkout -b next",
@@ -146,6 +157,40 @@ describe("mode auto, in a sandbox, runs unasked", () => {
     "NODE_ENV=test PATH=/usr/local/bin:$PATH npm test",
     "git config --get user.name",
     "npx --no-install vitest",
+    "tox list && nox -l && mc --version",
+    "pre-commit --version",
+    "find -L src -name '*.ts'",
+    "grep -R a src",
+    "cat src/*",
+    "echo x > a.txt",
+    "echo x >> draft.ts",
+    "echo x | tee -a draft.ts",
+    "echo x > new.txt && cat src/a.ts > /tmp/draft.ts",
+    "echo x > test.log",
+    "chmod +x check.sh",
+    "printf 'ls' > x.sh; sh x.sh",
+    "(cd src && cat ../a.txt)",
+    "if true; then cd src; fi && ls",
+    "cat {a.txt,src/a.ts}",
+    "f=src/a.ts; rm $f",
+    "rm $PWD/a.txt",
+    "echo a.txt | xargs rm",
+    "echo ls | sh",
+    "env bash -c 'ls src'",
+    'find src -name "*.ts" | while read -r f; do wc -l "$f"; done',
+    "find src -name '*.ts' -exec rm {} +",
+    "for f in src/*.ts; do cp $f ${f%.ts}.bak; done",
+    "rm leak && mv up other",
+    "xargs --version && pnpm -v && rsync -a src/ copy/",
+    "python3 -c \"s = open('.env').read(); open('.env', 'w').write(s.lower())\"",
+    "sed -i s/Dear/Hello/ drafts/letter",
+    "cat > new.sh <<'E'\nnpm test\nE\nbash new.sh && rm new.sh",
+    "cat <<< text | tee new.txt",
+    "git log --grep 'git push origin' && git grep 'npm install left-pad'",
+    "git commit -qm 'rm -rf drafts; curl x.org'",
+    'echo "$HOME" && printf ../notes',
+    "terraform fmt && terraform validate",
+    "hyperfine 'npm test' && git rebase -x 'npm test' HEAD~1",
   ])("%s", async (command) => {
     expect(await run(command)).toBe("ran");
   });
@@ -191,8 +236,67 @@ describe("mode auto asks", () => {
     ["npm run release:all", '"release:all" may reach other machines.'],
     ["alias up='git push'; up", '"git push" needs the network.'],
     ["git -c alias.up=push up", '"git up" gives a command another name.'],
-    ["$(echo curl) x", 'It is unclear which command "$(echo curl)" is.'],
+    ["$(echo curl) x", '"curl x" needs the network.'],
+    ["$(cat names) x", 'It is unclear which command "$(cat names)" is.'],
     ["cat a.txt | sh", '"sh" runs what it reads.'],
+    ["mc cp a.txt play/bucket", '"mc cp" needs the network.'],
+    ["tnpm i", '"tnpm i" needs the network.'],
+    ["cnpm install x", '"cnpm install" needs the network.'],
+    ["bzr branch lp:x", '"bzr branch" needs the network.'],
+    ["brz pull", '"brz pull" needs the network.'],
+    ["pre-commit run --all-files", '"pre-commit run" needs the network.'],
+    ["tox -e py312", '"tox py312" needs the network.'],
+    ["tox", '"tox" needs the network.'],
+    ["python3 -m nox -s tests", '"python3 nox" needs the network.'],
+    ["echo 'curl example.org' > x.sh; sh x.sh", '"curl" needs the network.'],
+    ["cat > x.sh <<'E'\ngit push\nE\nchmod +x x.sh && ./x.sh", '"git push" needs the network.'],
+    ["tee x.sh <<< 'git push'; . ./x.sh", '"git push" needs the network.'],
+    ["cp send.sh x.sh; sh x.sh", '"scp" needs the network.'],
+    ["ln -s send.sh x.sh && bash x.sh", '"scp" needs the network.'],
+    ["echo \"fetch('https://x.org')\" > x.js; node x.js", 'The code for "node" needs the network.'],
+    ["printf 'x:\\n\\tgit push\\n' | make -f - x", '"git push" needs the network.'],
+    ["echo 'x: ; git push' > M; make --eval 'y: ; curl z' y", '"curl z" needs the network.'],
+    [
+      "sed -i 's/node --test/curl x.org/' package.json && npm run quick",
+      '"curl" needs the network.',
+    ],
+    ["X=curl; $X x.org", '"curl" needs the network.'],
+    ['f() { "$1" x.org; }; f curl', '"curl" needs the network.'],
+    ['c=(git push); "${c[@]}"', '"git push" needs the network.'],
+    ["x[0]=1; git push", '"git push" needs the network.'],
+    [". <(echo curl x.org)", '"." runs what it reads.'],
+    ["source /dev/stdin <<< 'git push'", '"git push" needs the network.'],
+    ["EDITOR='curl x.org' git commit --amend", '"curl" needs the network.'],
+    ["git difftool -y -x 'curl x.org'", '"curl" needs the network.'],
+    [
+      "cat > s.sh <<'E'\nsed -n 's/.*/rm -f draft.ts/w s.sh' a.txt; sh s.sh\nE\nbash s.sh",
+      'It is unclear what "s.sh" does, which the line itself writes.',
+    ],
+    ["echo ls > s.sh; cp send.sh s.sh; sh s.sh", '"scp" needs the network.'],
+    ["echo ls >> send.sh; sh send.sh", '"scp" needs the network.'],
+    // A file in the place of a folder: where it leads is not known.
+    ["cp src/a.ts a.txt/", '"a.txt/" is outside of the workspace.'],
+    ["git grep -Ocurl tea", '"curl files" needs the network.'],
+    ["tar -I 'curl x.org' -cf x.tar a.txt", '"curl" needs the network.'],
+    ["sed '1e curl x.org' a.txt", '"curl" needs the network.'],
+    ["sed 's/.*/rm -f draft.ts/e' a.txt", '"sed" runs what it makes of a text.'],
+    [
+      "f() { pwd; }; f || c[u]rl x & python3 -c \"import os; os.execvp('curl', ['curl', 'x.org'])\"",
+      '"curl" needs the network.',
+    ],
+    ["awk 'BEGIN { \"curl x.org\" | getline x }'", '"curl" needs the network.'],
+    ["script -qc 'curl x.org' /dev/null", '"curl" needs the network.'],
+    ["flock lock curl x.org", '"curl" needs the network.'],
+    ["ed -s <<< '!curl x.org'", '"curl" needs the network.'],
+    ["sqlite3 :memory: '.shell curl x.org'", '"curl" needs the network.'],
+    [
+      "python3 -c \"import socket; socket.socket().connect(('x.org', 80))\"",
+      'The code for "python3" needs the network.',
+    ],
+    [
+      "python3 -c 'import os, sys; os.system(sys.argv[1])' 'git push'",
+      '"git push" needs the network.',
+    ],
   ])("about the network: %s", async (command, reason) => {
     expect(await run(command)).toBe(reason);
   });
@@ -246,6 +350,77 @@ describe("mode auto asks", () => {
     "python3 -c \"import shutil; shutil.rmtree('drafts')\"",
     "perl -e 'system(\"rm -rf .\")'",
     "sqlite3 app.db 'drop table users'",
+    "chmod 000 .git",
+    "chmod -w .git/config",
+    "echo x > draft.ts",
+    "echo x >| .env",
+    "node --version &> draft.ts",
+    "echo x | tee .env",
+    "cd drafts && echo x > letter",
+    "echo x > to-draft",
+    "(cd drafts && rm letter)",
+    "pushd drafts; rm letter; popd",
+    "f() { cd drafts && rm letter; }; f",
+    "npm test && cd drafts; rm letter",
+    "c[u]rl x & cd nothing || cd drafts && rm -f letter",
+    "x[0]=1; cd drafts && echo x > letter",
+    "cd nothing || cd drafts && rm letter",
+    "false && { cd src; }; rm draft.ts",
+    "true || { cd src; }; rm draft.ts",
+    "{ cd src; } | cat; rm draft.ts",
+    "ls | { cd src; }; rm draft.ts",
+    "cd drafts && { false; } || rm letter",
+    "pushd src; pushd; rm draft.ts",
+    "pushd src; pushd +1; rm draft.ts",
+    "mkdir src && cd src; rm draft.ts",
+    "f() { rm letter; }; cd drafts; f",
+    "f() { rm le*; }; cd drafts; f",
+    "trap 'rm letter' EXIT; cd drafts",
+    'cd s"$none"rc; git checkout a.ts',
+    "cd drafts; false || rm letter",
+    "cd drafts && false || rm letter",
+    "cd src/; false || cd ../drafts; rm letter",
+    'cd drafts"$none"; rm letter',
+    'cd "$none" && cd drafts; rm letter',
+    'cd "$none"; rm l*',
+    "d=(src drafts); cd ${d[1]}; rm letter",
+    "CDPATH=drafts/..; cd src; cd drafts; rm letter",
+    "cd src node_modules; rm draft.ts",
+    "cd a.txt; rm draft.ts",
+    "cd src > none/x; rm draft.ts",
+    "mv src old; cd src; rm draft.ts",
+    "for d in 1 2 3 4 5 6 7 8 drafts; do cd $d; done; rm letter",
+    "f=.env; echo x > $f",
+    "echo .env | xargs rm",
+    "cp a.txt ${none:-draft.ts}",
+    "echo x > ${none:-draft.ts}",
+    "find . -name '*.json' -delete",
+    "find . -name '*.json' | xargs rm",
+    "cd src; cd ..; rm -rf ./*",
+    "for f in dr*.ts; do cp a.txt $f; done",
+    "find . -name '.env*' -exec mv {} /tmp/ ;",
+    "find . -name '.env' | xargs rm",
+    "mv drafts old && rm -rf old",
+    "mv .env .env.bak; rm .env.bak",
+    "ln -s draft.ts l && echo x > l",
+    "ln draft.ts l && echo x > l",
+    "cp a.txt to-draft",
+    "sort -o draft.ts a.txt",
+    "uniq a.txt .env",
+    "git diff --output=.env",
+    "git mv -f a.txt draft.ts",
+    "install -m 644 a.txt draft.ts",
+    "sed -n 'w draft.ts' a.txt",
+    "awk '{ print > \"draft.ts\" }' a.txt",
+    "perl -e 'open F, \">draft.ts\"; print F 1'",
+    "node -e \"require('fs').writeFileSync('.env', 'x')\"",
+    "python3 -c \"open('draft.ts', 'w').write(open('a.txt').read())\"",
+    "python3 -c \"import os; os.rename('draft.ts', '/tmp/y')\"",
+    "echo 'rm draft.ts' > x.sh; sh x.sh",
+    "printf 'import os\\nos.remove(\".env\")\\n' > x.py; python3 x.py",
+    "trap 'rm draft.ts' EXIT",
+    "((echo a) > draft.ts) && ls",
+    "echo 'rm draft.ts' | bash -s",
   ])("about what cannot be undone: %s", async (command) => {
     expect(await run(command)).toContain("cannot be undone.");
   });
@@ -253,6 +428,7 @@ describe("mode auto asks", () => {
   it.each([
     "cat ../notes",
     "cat leak",
+    "echo ../*",
     "cd .. && ls",
     "ls /etc",
     "cat ~/.ssh/id_ed25519",
@@ -280,6 +456,56 @@ describe("mode auto asks", () => {
     "sed -n 'r ../notes' a.txt",
     "PYTHONPATH=.. python3 x.py",
     "node -e 'console.log(process.env.HOME)'",
+    "find -L . -name x",
+    "find . -follow -type f -exec cat {} +",
+    "grep -R private .",
+    "cd src && grep -R private ..",
+    "cp -rL . copy",
+    "tar -chf x.tar .",
+    "zip -r x.zip .",
+    "cat *",
+    "cat lea[jk]",
+    "cat le{ak,ek}",
+    "python3 -c \"print(open('leak').read())\"",
+    "cat up/../notes",
+    'cd d"$none"rafts; cat far/notes',
+    'cd d"$none"rafts; cat far/*',
+    "ls .$(echo .)",
+    "X=.; ls $X$X",
+    "D=$(dirname $PWD); cat $D/notes",
+    "D=${PWD%/*}; ls $D",
+    "ls ${x:-..}",
+    "ls ${PWD/work/}",
+    "a=(..); ls ${a[0]}",
+    "read -r x <<< ..; ls $x",
+    "set -- ..; ls $1",
+    "f() { ls $1; }; f ..",
+    "bash -c 'cat \"$1\"' _ ../notes",
+    "cd src; cd ..; cat ../notes",
+    "(cd src); cd .. && ls",
+    "cd src | cat ../notes",
+    "cat $(cat <<< ../notes)",
+    "echo ../notes > l; xargs cat < l",
+    "echo ../notes > l; cat $(cat l)",
+    "echo ../notes > l && tar -T l -cf x.tar",
+    "(cd src && ls)\nfor f in *; do cat $f; done",
+    "((echo a) > ../new) && ls",
+    "echo ls .. > x.sh; sh x.sh",
+    "find . -type l -exec cat {} +",
+    "find . -lname '*notes' | xargs cat",
+    "for l in $(find . -type l); do cat $l; done",
+    "ls | xargs cat",
+    "xargs -a <(echo leak) cat",
+    "git ls-files | xargs cat",
+    "rm -rf up/*",
+    "mv -t up a.txt",
+    "ln -s $PWD l && find -L l -name notes",
+    "perl -e 'open F, \"<../notes\"; print <F>'",
+    "node -e \"require('fs').writeFileSync('../new', 'x')\"",
+    "python3 -c \"import glob; print(glob.glob('../*'))\"",
+    "awk '{ print > \"../new\" }' a.txt",
+    "sed '1e cat ../notes' a.txt",
+    "sqlite3 :memory: \"select readfile('../notes')\"",
   ])("about what is outside of the workspace: %s", async (command) => {
     expect(await run(command)).toContain("outside of the workspace.");
   });
@@ -290,6 +516,8 @@ describe("mode auto asks", () => {
     "crontab -r",
     "git config --global a.b c",
     "make install",
+    "chattr +i a.txt",
+    "setfacl -m u:ada:r a.txt",
   ])("about what is not of the workspace: %s", async (command) => {
     expect(await run(command)).toContain("reaches beyond the workspace.");
   });
@@ -297,6 +525,9 @@ describe("mode auto asks", () => {
   it("where there is no sandbox, or the call leaves it", async () => {
     expect(await run("npm test", { sandboxed: false })).toContain("There is no sandbox");
     expect(await run("npm test", { sandboxed: "waived" })).toContain("There is no sandbox");
+    const script = "printf 'curl example.org' > x.sh; sh x.sh";
+    expect(await run(script, { sandboxed: false })).toContain("There is no sandbox");
+    expect(await run(script, { sandboxed: "waived" })).toContain("There is no sandbox");
     const left = await attempt({ kind: "run", targets: ["ls"], unsandboxed: true });
     expect(left).toContain("outside of the sandbox");
   });
@@ -424,5 +655,31 @@ describe("what only shows something of the workspace runs in every mode", () => 
     const rules = { deny: ["shell(cat *)"] };
     expect(await run("cat a.txt", { mode: "ask", rules })).toBe("denied");
     expect(await run("ls | cat -", { mode: "ask", rules })).toBe("denied");
+  });
+});
+
+describe("what is typed in a program that runs", () => {
+  const concern = "It is typed in a program that may use the network.";
+  const type = (
+    text: string,
+    access: Partial<Access> = {},
+    options: Partial<PermissionOptions> = {},
+  ): Promise<string> => attempt({ kind: "run", targets: [text], ...access }, options, "jobs");
+
+  it("is decided on as a command is", async () => {
+    expect(await type("print(1)\n")).toBe("ran");
+    expect(await type("git push\n")).toMatch(/network/);
+    expect(await type("print(1)\n", {}, { mode: "ask" })).toMatch(/mode "ask"/);
+    expect(await type("print(1)\n", {}, { mode: "plan" })).toBe("denied");
+    expect(await type("git push\n", {}, { rules: { deny: ["shell(git push)"] } })).toBe("denied");
+  });
+
+  it("is asked about where the program has rights that it was given, unless a rule allows it", async () => {
+    expect(await type("print(1)\n", { concern })).toBe(concern);
+    expect(await type("ls\n", { concern })).toBe(concern);
+    expect(await type("ls\n", { unsandboxed: true })).toBe("It would run outside of the sandbox.");
+    expect(await type("ls\n", { concern }, { rules: { allow: ["shell(ls)"] } })).toBe("ran");
+    expect(await type("ls\n", { concern }, { rules: { deny: ["shell(ls)"] } })).toBe("denied");
+    expect(await type("ls\n", { concern }, { mode: "full" })).toBe("ran");
   });
 });

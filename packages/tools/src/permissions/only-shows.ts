@@ -17,7 +17,10 @@ export async function onlyShows(
   const parts = commands.flatMap((line) => line.parts);
   const isPlain = commands.every(({ unclear, moves }) => unclear === undefined && !moves);
   if (!workspace || !isPlain || !parts.every((part) => isHarmless(part, isConfined))) return false;
-  if ((await findPlaceOutside(parts, { cwd, workspace, isConfined })) !== undefined) return false;
+  if (
+    (await findPlaceOutside(parts, { cwd, workspace, isConfined, onlyReads: true })) !== undefined
+  )
+    return false;
   if (!forbids) return true;
   for (const { words } of parts) {
     const [program, ...args] = words.map(({ text }) => text);

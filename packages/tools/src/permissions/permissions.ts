@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isAbsolute, join, posix } from "node:path";
+import { isAbsolute, join, posix, sep } from "node:path";
 import {
   type AgentTool,
   DeniedError,
@@ -13,12 +13,14 @@ import { errorMessage, validateToolArguments } from "@gyre/ai";
 import { type Access, isGuarded } from "../contract/access.ts";
 import type { CommandParts } from "./command/parts.ts";
 import type { EffectsReport, Rehearsal, ShownEffect } from "../contract/rehearsal.ts";
-import { Rehearsals } from "./rehearsals.ts";
+import { type RanCall, Rehearsals } from "./rehearsals.ts";
+import type { DoubtfulCall } from "./taint/taint.ts";
 import type { Danger } from "./danger/explain.ts";
 import { ruleFor } from "./rule-for.ts";
 import { type Verdict, type RuleList, Rules, type Subject, type RuleTool } from "./rules.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { sanitize } from "@gyre/ai/text";
 import type { Confinement } from "../sandbox/sandbox.ts";
+import { isBeside } from "../workspace/added.ts";
 import { addReadRule, type ReadRule } from "../workspace/read-rules.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { addRedirectRule, type RedirectRule } from "../web/fetch/redirect-rules.ts";
@@ -30,6 +32,7 @@ import { grantNetwork } from "../web/proxy/grants.ts";
  * | access                        | ask   | auto-edit | auto  | plan  | full  |
  * |-------------------------------|-------|-----------|-------|-------|-------|
  * | none, read, agent             | allow | allow     | allow | allow | allow |
+ * | read outside of the workspace | ask   | ask       | ask   | ask   | ask   |
  * | write inside of the workspace | ask   | allow     | allow | deny  | allow |
  * | run what only shows something | allow | allow     | allow | allow | allow |
  * | run in a sandbox              | ask   | ask       | allow | deny  | allow |
@@ -40,6 +43,7 @@ import { grantNetwork } from "../web/proxy/grants.ts";
  * | outside of the sandbox        | ask   | ask       | ask   | deny  | ask   |
  * | a tool without `access`       | ask   | ask       | ask   | deny  | allow |
  *
+ * What `doubt` objects to is asked about in all modes but `full`.
  * A danger of a command: it needs the network, names something outside of the workspace, or
  * cannot be undone.
  * A rule that denies or asks takes precedence over this table. A rule that allows turns "ask" into
@@ -140,7 +144,8 @@ export interface PermissionSetup {
   ask?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
   /**
    * Commands that would be asked about run in a layer over the workspace first, where that is possible, and `ask`
-   * gets what they did; harmless effects that mode or rules allow are kept without a question. Default false.
+   * gets what they did, or `access.question.effects` of the pending call; harmless effects that mode or rules
+   * allow are kept without a question. Default false.
    */
   rehearse?: boolean;
   /** No person can be asked, now or later: what would be asked about is denied. */
@@ -150,22 +155,34 @@ export interface PermissionSetup {
    * and mode `full` then allows them. A function is called when one is to be decided on.
    */
   sandboxed: Confinement | (() => Confinement | Promise<Confinement>);
-  /** Commands that no sandbox confines are denied, whatever the mode, a rule or a person says. */
-  confinedOnly?: boolean;
+  /** How the user lets it read outside of the workspace, as a sentence, for a denial where no person can be asked. */
+  outsideHint?: string;
+  /** Commands that no sandbox confines are denied, whatever the mode, a rule or a person says. A text says why. */
+  confinedOnly?: boolean | string;
+  /** Why a call is denied for what it would do, whatever the mode, a rule or a person says. */
+  forbids?: (tool: AgentTool, access: Access | undefined) => string | undefined;
   /** The tools that there are: a rule for another one is an error. */
   tools: Iterable<RuleTool>;
   /** Where redirections of commands are resolved. Without it those to files are asked about. */
   workspace?: PathResolver | (() => PathResolver);
   /** Asked about each call; a hook, say. Neither deny nor ask rules are gone past by it. */
   advice?: (call: ToolInvocation) => Advice | undefined;
+  /** Rules that allow calls as well, and may become more: asked for each call. */
+  givenRules?: () => readonly string[];
+  /**
+   * Why a call is asked about although the mode, a rule with a wildcard or a hook allows it, in all modes but `full`: its
+   * address comes from a page, say. Called for what does not only show the workspace.
+   */
+  doubt?: (about: DoubtfulCall) => Promise<string | undefined>;
   /** Rules that a person gave and has taken back: they do not hold any more. */
   isRevoked?: (rule: string) => boolean;
   /** Called with each decision before it takes effect. If it throws, the call is denied. */
   onDecision?: (decision: PermissionDecision) => void;
 }
 
-/** Finds where a path leads. */
-export type PathResolver = Pick<Workspace, "resolve">;
+/** Finds where a path leads, and lets what was allowed to read outside come there. */
+export type PathResolver = Pick<Workspace, "resolve"> &
+  Partial<Pick<Workspace, "root" | "allowReading">>;
 
 /** Asked about again this often when a call turns out to be another one each time. */
 const MAX_ASKS = 3;
@@ -183,6 +200,7 @@ export function createPermissions(options: PermissionSetup): Middleware {
   if (typeof mode !== "function" && !MODES.has(mode)) throw unknownMode(mode);
   const guard = new Guard(options, new Rules(options.rules ?? {}, [...tools]));
   return {
+    run: () => guard.noteRun(),
     async tool(call, next) {
       await guard.rehearsals.settled();
       try {
@@ -224,14 +242,29 @@ interface Outcome extends Omit<PermissionDecision, "callId" | "tool"> {
   question?: SuspendQuestion;
 }
 
+/** Of a question that is asked later, what `ApprovalRequest` has beside the call and its access. Safe to show. */
+export type QuestionFacts = Pick<
+  ApprovalRequest,
+  "reason" | "byMode" | "danger" | "isConfined" | "effects"
+>;
+
 class Guard {
   readonly #options: PermissionSetup;
   readonly #rules: Rules;
-  readonly #forbidsReading: ReadRule = (tool, path) => this.#rules.forbidsReading(tool, path);
+  readonly #forbidsReading: ReadRule = (tool, path) => {
+    const root = this.#workspace()?.root;
+    if (root === undefined) return this.#rules.forbidsReading(tool, path);
+    const absolute = toSlashes(join(root, path));
+    return this.#rules.forbidsReading(tool, isBeside(path) ? absolute : path, absolute);
+  };
   readonly #coversRedirect: RedirectRule = (...redirect) => this.#rules.coversRedirect(...redirect);
   readonly rehearsals: Rehearsals = new Rehearsals();
+  /** Rules of `givenRules` that hold. */
+  readonly #given = new Set<string>();
   /** What calls were when the run was suspended for them. */
   readonly #suspended = new Map<string, string>();
+  /** Those that go on. */
+  #runs = 0;
   /** Files that are younger are the agent's own. */
   readonly #since = Date.now();
 
@@ -244,17 +277,33 @@ class Guard {
     const seen: { inspected?: InspectedCall } = {};
     const outcome = await this.#decide(call, seen);
     if (!seen.inspected) return outcome;
-    const { access, fingerprint } = seen.inspected;
+    const { access } = seen.inspected;
     const shown = access && showAccess(access);
-    const question = { fingerprint, ...(shown && { access: { ...shown } }) };
+    const { about, fingerprint = seen.inspected.fingerprint } = outcome;
+    const question = { fingerprint, ...(shown && { access: { ...shown, question: about } }) };
     const rule = outcome.effect === "deny" ? this.#suggestRule(call, seen.inspected) : undefined;
-    if (outcome.effect === "allow") await this.#grantNetwork(call, seen.inspected);
+    if (outcome.effect === "allow") {
+      await this.#grantNetwork(call, seen.inspected);
+      const failure = this.#allowReading(access);
+      if (failure !== undefined) return { effect: "deny", reason: failure, asked: outcome.asked };
+    }
+    const { about: _about, fingerprint: _fingerprint, ...rest } = outcome;
     return {
-      ...outcome,
+      ...rest,
       ...(shown && { summary: shown.summary }),
       ...(outcome.effect === "suspend" && { question }),
       ...(rule !== undefined && { rule }),
     };
+  }
+
+  /** Lets the tool come to the places outside that it was allowed to read. Why not, where they are others by now. */
+  #allowReading(access: Access | undefined): string | undefined {
+    try {
+      for (const path of access?.outside ?? []) this.#workspace()?.allowReading?.(path);
+      return undefined;
+    } catch (error) {
+      return errorMessage(error);
+    }
   }
 
   /** A command that a person or a rule has allowed, and not the mode alone, may use the network if it needs it. */
@@ -287,7 +336,10 @@ class Guard {
     }
   }
 
-  async #decide(call: ToolInvocation, seen: { inspected?: InspectedCall }): Promise<Outcome> {
+  async #decide(
+    call: ToolInvocation,
+    seen: { inspected?: InspectedCall },
+  ): Promise<Outcome & Pick<Asked, "about" | "fingerprint">> {
     let asked = false;
     try {
       let approved = this.#decidedBefore(call);
@@ -298,6 +350,10 @@ class Guard {
         const { effect, reason, byMode, isTriable } = this.#evaluate(inspected);
         const { fingerprint } = inspected;
         asked ||= approved !== undefined;
+        if (asks === 0) {
+          const settled = await this.#settle(call, inspected, approved, effect);
+          if (settled) return { ...settled, asked };
+        }
         if (effect !== "ask") return { effect, reason, asked };
         if (approved?.fingerprint === fingerprint) {
           return { effect: "allow", reason: approved.reason, asked };
@@ -306,7 +362,10 @@ class Guard {
           return { effect: "deny", reason: "what it would do changes all the time.", asked };
         }
         const why = approved
-          ? { reason: `It has changed since it was approved. ${reason}` }
+          ? {
+              reason: `It has changed since it was approved. ${reason}`,
+              ...(isTriable && { isTriable }),
+            }
           : { reason, ...(byMode && { byMode }), ...(isTriable && { isTriable }) };
         const answer = await this.#ask(call, inspected, why);
         if ("effect" in answer) return { ...answer, asked: asked || answer.effect === "deny" };
@@ -328,7 +387,65 @@ class Guard {
     if (decision?.type !== "approve" || parentId !== undefined) return undefined;
     const fingerprint = decision.fingerprint ?? this.#suspended.get(toolCall.id) ?? "";
     this.#suspended.delete(toolCall.id);
-    return { fingerprint, reason: "A person approved it." };
+    const { keep, direct } = decision;
+    return {
+      fingerprint,
+      reason: "A person approved it.",
+      ...(keep && { keep }),
+      ...(direct && { direct }),
+    };
+  }
+
+  /** Acts on the decision on a call that ran in a layer before its run was suspended, if it is for what it did. */
+  async #settle(
+    call: ToolInvocation,
+    { fingerprint }: InspectedCall,
+    approved: Approved | undefined,
+    effect: Verdict["effect"],
+  ): Promise<Pick<Outcome, "effect" | "reason"> | undefined> {
+    const { id } = call.toolCall;
+    const waiting = call.parentId === undefined ? this.rehearsals.find(id) : undefined;
+    if (!waiting) return undefined;
+    const isMeant = waiting.call === fingerprint && approved?.fingerprint === waiting.asked;
+    if (!isMeant || approved.direct || effect === "deny") {
+      await this.rehearsals.discard(id);
+      return isMeant && effect !== "deny"
+        ? { effect: "allow", reason: approved.reason }
+        : undefined;
+    }
+    await this.rehearsals.resume(call, waiting);
+    const failure = this.#choose(waiting.tried, approved.keep);
+    if (failure !== undefined) return { effect: "deny", reason: failure };
+    return { effect: "allow", reason: approved.reason };
+  }
+
+  /** Takes effects of a call for those that are kept. Why not, where a rule forbids one of them. */
+  #choose(tried: RanCall, keep: readonly number[] | undefined): string | undefined {
+    const { report } = tried;
+    const wanted =
+      keep ?? report.effects.filter((effect) => this.#canKeep(effect)).map(({ id }) => id);
+    const forbidden = report.effects.find(
+      (effect) => wanted.includes(effect.id) && this.#forbidsEffect(effect),
+    );
+    if (forbidden) return `a rule forbids to change "${forbidden.path}".`;
+    tried.choose(wanted);
+    return undefined;
+  }
+
+  /** What stands in the way of others is left out; what a rule forbids is refused. */
+  #canKeep(effect: ShownEffect): boolean {
+    if (effect.kind === "special") return false;
+    return effect.conflict === undefined || this.#forbidsEffect(effect);
+  }
+
+  /** When a run has ended, layers of calls that do not wait any more are thrown away. */
+  noteRun(): (end: { pending: readonly PendingCall[] } | undefined) => void {
+    this.#runs++;
+    return (end) => {
+      // Runs of sub-agents are inside of others.
+      if (--this.#runs > 0) return;
+      this.rehearsals.retain(new Set(end?.pending.map(({ toolCall }) => toolCall.id)));
+    };
   }
 
   async #inspect(call: ToolInvocation): Promise<InspectedCall> {
@@ -336,16 +453,20 @@ class Guard {
     const access = await askForAccess(tool, args);
     const fingerprint = computeFingerprint(tool.name, args, access);
     const asked = ASKED.flatMap((name) => args[name]).filter((value) => typeof value === "string");
-    const targets = access?.targets ?? [];
     const isRun = access?.kind === "run";
+    const isFile = access?.kind === "read" || access?.kind === "write";
+    const root = this.#workspace()?.root;
+    const named = access?.targets ?? [];
+    const targets = isFile ? named.map((path) => placeTarget(path, root)) : named;
     const cwd = typeof args["cwd"] === "string" ? args["cwd"] : "";
     const subject: Subject = {
       tool: tool.name,
       ...(access && { kind: access.kind }),
       targets,
       asked,
+      ...(isFile && root !== undefined && { absolute: locateTargets(named, root) }),
       commands: isRun ? await splitCommands(targets, access.language === "sh") : [],
-      folder: access?.folder ?? normalizeFolder(cwd),
+      folder: placeTarget(access?.folder ?? normalizeFolder(cwd), root),
       unsandboxed: access?.unsandboxed === true,
     };
     const workspace = this.#workspace();
@@ -356,20 +477,47 @@ class Guard {
     const isShown =
       isRun &&
       !subject.unsandboxed &&
+      access.concern === undefined &&
       (await this.#onlyShows(subject, { cwd, isConfined: sandboxed === true }, workspace));
     const danger =
       isRun && !isShown ? await this.#explainDanger(subject, cwd, workspace) : undefined;
     const advice = this.#options.advice?.(call);
+    const forbidden = this.#options.forbids?.(tool, access);
+    const isLocal = isRun && sandboxed === true && !subject.unsandboxed && danger === undefined;
+    const { commands } = subject;
+    const doubt = isShown
+      ? undefined
+      : await this.#options.doubt?.({ call, access, commands, isLocal });
     const isFetch = tool.presentation?.kind === "fetch";
     if (access?.reads) {
-      const read: Subject = { ...subject, kind: "read", targets: access.reads, asked: [] };
+      const read: Subject = {
+        ...subject,
+        kind: "read",
+        targets: access.reads.map((path) => placeTarget(path, root)),
+        ...(root !== undefined && { absolute: locateTargets(access.reads, root) }),
+        asked: [],
+      };
       files.push({ subject: read, isProtected: false, shown: access.reads.join(", ") });
     }
-    return { access, subject, files, fingerprint, sandboxed, danger, isShown, advice, isFetch };
+    const isInside = access?.kind === "write" && (await areInside(named, workspace));
+    return {
+      access,
+      subject,
+      files,
+      fingerprint,
+      sandboxed,
+      danger,
+      isShown,
+      advice,
+      isFetch,
+      isInside,
+      ...(forbidden !== undefined && { forbidden }),
+      ...(doubt !== undefined && { doubt }),
+    };
   }
 
   async #explainDanger(
-    { commands, targets }: Subject,
+    { targets }: Subject,
     cwd: string,
     workspace: PathResolver | undefined,
     isUndoable = false,
@@ -377,7 +525,7 @@ class Guard {
     const root = (await workspace?.resolve("."))?.absolute ?? "/";
     const { explainDanger } = await import("./danger/explain.ts");
     const ground = { cwd, workspace, isConfined: true, root, since: this.#since, isUndoable };
-    return explainDanger(commands, targets, ground);
+    return explainDanger(targets, ground);
   }
 
   async #onlyShows(
@@ -386,7 +534,7 @@ class Guard {
     workspace: PathResolver | undefined,
   ): Promise<boolean> {
     const { onlyShows } = await import("./only-shows.ts");
-    const forbids = (path: string): boolean => this.#rules.forbidsReading("read", path);
+    const forbids = (path: string): boolean => this.#forbidsReading("read", path);
     const options = { ...place, ...(this.#rules.forbidsFiles && { forbids }) };
     return onlyShows(commands, options, workspace);
   }
@@ -409,14 +557,20 @@ class Guard {
     return now;
   }
 
-  /** The rules without those that were taken back. */
+  /** The rules, with those that were given since, and without those that were taken back. */
   #heldRules(): Rules {
-    const { isRevoked } = this.#options;
+    const { isRevoked, givenRules } = this.#options;
+    for (const rule of givenRules?.() ?? []) {
+      if (this.#given.has(rule)) continue;
+      this.#rules.add("allow", rule, "A rule of an answer");
+      this.#given.add(rule);
+    }
     return isRevoked ? this.#rules.without("allow", isRevoked) : this.#rules;
   }
 
   #evaluate(inspected: InspectedCall, rules: Rules = this.#heldRules()): Verdict & Why {
-    const { access, subject, files, advice, isFetch } = inspected;
+    const { access, subject, files, advice, isFetch, forbidden: why } = inspected;
+    if (why !== undefined) return deny(why);
     const mode = this.#mode();
     const { kind } = subject;
     const objections = [subject, ...files.flatMap((file) => file.subject ?? [])].flatMap(
@@ -435,15 +589,32 @@ class Guard {
     }
     const isConfined = kind !== "run" || (inspected.sandboxed === true && !access?.unsandboxed);
     if (this.#options.confinedOnly && !isConfined) {
-      return deny("Commands outside of the sandbox are denied here, and no person can be asked.");
+      return deny(
+        typeof this.#options.confinedOnly === "string"
+          ? this.#options.confinedOnly
+          : "Commands outside of the sandbox are denied here, and no person can be asked.",
+      );
     }
     const doubtful = objections[0];
     if (doubtful) return doubtful;
+    const { doubt, danger } = inspected;
+    if (doubt !== undefined && mode !== "full" && !rules.permission(subject, true, true)) {
+      return ask([doubt, ...(danger ? [danger.why] : [])].join(" "));
+    }
     if (isShown && !access?.destructive) return evaluateUnasked(subject, rules, mode);
     const permission = this.#permission(inspected, mode, rules);
     if (access?.unsandboxed) {
       if (mode === "full" && permission) return permission;
       return ask("It would run outside of the sandbox.");
+    }
+    if (access?.outside && access.outside.length > 0) {
+      // A rule without a pattern is for the workspace.
+      const named =
+        advice?.effect === "allow" ? permission : rules.permission(subject, false, true);
+      return named ?? ask(explainOutside(access.outside));
+    }
+    if (access?.concern !== undefined && mode !== "full") {
+      return permission ?? ask(access.concern);
     }
     if (mode === "full") {
       if (kind === "run" && inspected.sandboxed === false) {
@@ -459,7 +630,7 @@ class Guard {
     if (mode === "plan" && !isFetch) return ask('In mode "plan" it is asked about.');
     if (permission) return permission;
     const isEditing = mode === "auto-edit" || mode === "auto";
-    if (isEditing && kind === "write" && access?.targets.every(isInside)) {
+    if (isEditing && kind === "write" && inspected.isInside) {
       return allow(`In mode "${mode}" files of the workspace are changed.`);
     }
     if (mode === "auto" && kind === "run" && inspected.sandboxed === true) {
@@ -496,23 +667,18 @@ class Guard {
     const { toolCall, tool, parentId, signal } = call;
     const { fingerprint } = inspected;
     if (headless) {
+      const { outsideHint } = this.#options;
+      const hint = inspected.access?.outside && outsideHint ? ` ${outsideHint}` : "";
       return {
         effect: "deny",
-        reason: `it needs an approval, and no person can be asked here. ${reason} Go on without it, or say what is needed.`,
+        reason: `it needs an approval, and no person can be asked here. ${reason}${hint} Go on without it, or say what is needed.`,
       };
     }
     await this.#checkBeforeAsking(call, inspected);
-    if (!ask) {
-      if (parentId !== undefined) {
-        return {
-          effect: "deny",
-          reason: `it needs an approval, which cannot be waited for inside of another call. ${reason}`,
-        };
-      }
-      this.#remember(toolCall.id, fingerprint);
+    if (!ask && parentId !== undefined) {
       return {
-        effect: "suspend",
-        reason: sanitize(`Tool "${tool.name}" needs approval. ${reason}`, SHOWN),
+        effect: "deny",
+        reason: `it needs an approval, which cannot be waited for inside of another call. ${reason}`,
       };
     }
     const tried = why.isTriable ? await this.#rehearse(call, inspected) : undefined;
@@ -521,13 +687,13 @@ class Guard {
       tried.choose(tried.report.effects.map(({ id }) => id));
       return { fingerprint, reason: "It ran in a layer, and what it changed is allowed." };
     }
+    const facts = describeQuestion(inspected, explainTrial(why, tried));
+    if (!ask) return this.#suspend(call, inspected, facts, tried);
     const about = {
       callId: toolCall.id,
       tool: tool.name,
       args: structuredClone(call.args),
-      ...explainTrial(why, tried),
-      ...(inspected.danger && { danger: inspected.danger }),
-      ...(inspected.sandboxed === true && { isConfined: true }),
+      ...facts,
       signal,
       ...(parentId !== undefined && { parentId }),
       ...(tried?.type === "ran" && { effects: tried.report }),
@@ -545,13 +711,8 @@ class Guard {
       const keep = answer.allow === true ? answer.keep : undefined;
       if (direct) await this.rehearsals.end(call);
       else {
-        const wanted = keep ?? tried.report.effects.map(({ id }) => id);
-        const kept = tried.report.effects.filter(({ id }) => wanted.includes(id));
-        const forbidden = kept.find((effect) => this.#forbidsEffect(effect));
-        if (forbidden) {
-          return { effect: "deny", reason: `a rule forbids to change "${forbidden.path}".` };
-        }
-        tried.choose(wanted);
+        const failure = this.#choose(tried, keep);
+        if (failure !== undefined) return { effect: "deny", reason: failure };
       }
     }
     if (answer.allow === "always") {
@@ -566,6 +727,30 @@ class Guard {
       return { effect: "deny", reason: "the approval was for another call than this one." };
     }
     return { fingerprint, reason: "A person approved it." };
+  }
+
+  /** Leaves a call to a decision that comes with another run, with what it did in a layer. */
+  async #suspend(
+    call: ToolInvocation,
+    { fingerprint }: InspectedCall,
+    facts: QuestionFacts,
+    tried: Rehearsal | undefined,
+  ): Promise<Asked> {
+    const { toolCall, tool } = call;
+    const effects = tried?.type === "ran" ? showReport(tried.report) : undefined;
+    const asked = effects
+      ? computeFingerprint(tool.name, { fingerprint, effects }, undefined)
+      : fingerprint;
+    if (tried?.type === "ran") {
+      await this.rehearsals.suspend(call, { tried, call: fingerprint, asked });
+    }
+    this.#remember(toolCall.id, asked);
+    return {
+      effect: "suspend",
+      reason: sanitize(`Tool "${tool.name}" needs approval. ${facts.reason}`, SHOWN),
+      about: { ...facts, ...(effects && { effects }) },
+      fingerprint: asked,
+    };
   }
 
   /** Runs a call in a layer, where nothing but files can be what it changes. */
@@ -649,6 +834,18 @@ function writeSubject(path: string): Subject {
   return { tool: "write", kind: "write", targets: [path], asked: [path], commands: [] };
 }
 
+function describeQuestion(
+  { danger, sandboxed }: InspectedCall,
+  { reason, byMode }: Pick<ApprovalRequest, "reason" | "byMode">,
+): QuestionFacts {
+  return {
+    reason: sanitize(reason, SHOWN),
+    ...(byMode && { byMode }),
+    ...(danger && { danger }),
+    ...(sandboxed === true && { isConfined: true }),
+  };
+}
+
 /** The reason of a question, with that for which a call could not run in a layer before. */
 function explainTrial(
   { reason, byMode }: Why,
@@ -696,6 +893,12 @@ interface InspectedCall {
   advice: Advice | undefined;
   /** The tool only gets things from elsewhere. */
   isFetch: boolean;
+  /** It writes files of the workspace and of folders that were added, and no others. */
+  isInside: boolean;
+  /** Why it is denied, whatever anything else says. */
+  forbidden?: string;
+  /** Why it is asked about, unless a rule names it. */
+  doubt?: string;
 }
 
 interface Why extends Pick<ApprovalRequest, "reason" | "byMode"> {
@@ -706,11 +909,17 @@ interface Why extends Pick<ApprovalRequest, "reason" | "byMode"> {
 interface Approved {
   fingerprint: string;
   reason: string;
+  /** As in `ApprovalAnswer`. */
+  keep?: readonly number[];
+  direct?: boolean;
 }
 
 interface Asked {
   effect: "deny" | "suspend";
   reason: string;
+  about?: QuestionFacts;
+  /** What exactly is asked about, where that is more than the call. */
+  fingerprint?: string;
 }
 
 /** A file that a command line opens itself, by a redirection. */
@@ -746,7 +955,9 @@ async function findOpenedFiles(
         files.push(unknown);
         continue;
       }
-      const subject = { tool: kind, kind, targets: [resolved.path], asked: [path], commands: [] };
+      const place = isBeside(resolved.path) ? toSlashes(resolved.absolute) : resolved.path;
+      const absolute = [toSlashes(resolved.absolute)];
+      const subject = { tool: kind, kind, targets: [place], asked: [path], absolute, commands: [] };
       files.push({ ...unknown, subject, isProtected: kind === "write" && resolved.readOnly });
     }
   }
@@ -767,8 +978,36 @@ function normalizeFolder(path: string): string {
   return posix.join(path.replaceAll("\\", "/"), ".").replace(/(?<=.)\/$/, "");
 }
 
-function isInside(target: string): boolean {
-  return !isAbsolute(target) && target !== ".." && !target.startsWith("../");
+/** A path for rules: relative in the workspace's own folder, absolute in others. */
+function placeTarget(path: string, root: string | undefined): string {
+  return root !== undefined && isBeside(path) ? toSlashes(join(root, path)) : path;
+}
+
+function locateTargets(paths: readonly string[], root: string): string[] {
+  return paths.map((path) => toSlashes(isAbsolute(path) ? path : join(root, path)));
+}
+
+function toSlashes(path: string): string {
+  return path.replaceAll(sep, "/");
+}
+
+/** Whether files are in the workspace or in a folder that was added to it. */
+async function areInside(
+  paths: readonly string[],
+  workspace: PathResolver | undefined,
+): Promise<boolean> {
+  for (const path of paths) {
+    if (isAbsolute(path)) return false;
+    if (!isBeside(path)) continue;
+    const resolved = await workspace?.resolve(path, { keepLink: true }).catch(() => undefined);
+    if (resolved?.path !== path) return false;
+  }
+  return true;
+}
+
+function explainOutside(places: readonly string[]): string {
+  const [first = ""] = places;
+  return `${JSON.stringify(first)} is outside of the workspace.`;
 }
 
 /** What each command line would run. Most runs of an agent have other calls first. */
@@ -800,6 +1039,25 @@ function explainQuestion({ subject, files, sandboxed }: InspectedCall, mode: Per
 }
 
 const SHOWN = { keepNewlines: false, exact: true } as const;
+
+/** Of what a call did, in a question that is written down and sent. The rest is counted. */
+const MAX_SENT_EFFECTS = 200;
+/** Of texts before and after it, all together. */
+const MAX_SENT_CHARS: number = 64 * 1024;
+
+/** What a call did, for a question that is written down and sent: safe to show. */
+function showReport({ effects, ...report }: EffectsReport): EffectsReport {
+  let left = MAX_SENT_CHARS;
+  const shown = effects.slice(0, MAX_SENT_EFFECTS).map(({ target: _target, texts, ...effect }) => {
+    const length = texts ? texts.before.length + texts.after.length : 0;
+    if (!texts || length > left) return effect;
+    left -= length;
+    const clean = (text: string): string => sanitize(text, { exact: true });
+    return { ...effect, texts: { before: clean(texts.before), after: clean(texts.after) } };
+  });
+  const omitted = effects.length - shown.length;
+  return { ...report, effects: shown, ...(omitted > 0 && { omitted }) };
+}
 
 function createRequest(
   about: Omit<ApprovalRequest, "access" | "fingerprint">,

@@ -208,7 +208,9 @@ describe("a command that would be asked about", { tags: ["bubblewrap"] }, () => 
       mode: "auto",
       answer: () => ({ allow: false }),
     });
-    expect(asked.map(({ reason }) => reason)).toEqual(['"rm *" cannot be undone.']);
+    expect(asked.map(({ reason }) => reason)).toEqual([
+      '"rm tea.txt" cannot be undone. It deletes all files of the workspace, also what git ignores.',
+    ]);
     expect(asked[0]?.effects?.effects).toMatchObject([{ kind: "delete", path: "tea.txt" }]);
     expect(readdirSync(root)).toEqual(["tea.txt"]);
   });

@@ -14,6 +14,10 @@ const PLAIN_PATH = /^[\w./@+,= -]+$/;
 /** A rule with more is refused. */
 const MAX_RULE_CHARS = 900;
 
+function ruleForPath(tool: string, path: string): string | undefined {
+  return PLAIN_PATH.test(path) && !/^(?:\/|\.\.)/.test(path) ? `${tool}(${path})` : undefined;
+}
+
 /**
  * The rule by which calls like this one need no approval. Nothing where no rule would do:
  * what cannot be undone and what leaves the sandbox is asked about each time.
@@ -43,9 +47,12 @@ export function ruleFor({
         return undefined;
       return folder === "." ? `${tool}(${target})` : `${tool}(in ${folder}: ${target})`;
     }
-    case "write":
     case "read":
-      return PLAIN_PATH.test(target) && !target.startsWith("/") ? `${tool}(${target})` : undefined;
+      // The rule holds for all tools that read.
+      if (access.outside) return PLAIN_PATH.test(target) ? `read(${target})` : undefined;
+      return ruleForPath(tool, target);
+    case "write":
+      return ruleForPath(tool, target);
     case "network":
       return toUrl(target) && `${tool}(${toUrl(target)?.origin}/**)`;
     default:

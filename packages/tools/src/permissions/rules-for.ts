@@ -1,7 +1,11 @@
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { posix, sep } from "node:path";
 import type { Access } from "../contract/access.ts";
 import type { CommandPart } from "./command/parts.ts";
 import type { Danger } from "./danger/explain.ts";
 import { ruleFor } from "./rule-for.ts";
+import { ifThere } from "./follow/if-there.ts";
 
 /** Programs with commands of their own: the rule is for one of these. */
 const WITH_COMMANDS =
@@ -20,10 +24,13 @@ export async function rulesFor(request: {
   access?: Access | undefined;
   danger?: Danger | undefined;
   isConfined?: boolean;
+  /** Of a file outside of the workspace: for all of the folder that it is in. */
+  isWide?: boolean;
 }): Promise<string[] | undefined> {
-  const { tool, access, danger, isConfined } = request;
+  const { tool, access, danger, isConfined, isWide } = request;
   if (danger?.kind === "destructive") return undefined;
   const [target = ""] = access?.targets ?? [];
+  if (isWide) return access?.outside && findFolderRule(target);
   const exact = ruleFor(request);
   if (access?.kind !== "run" || access.unsandboxed || access.destructive || !isConfined) {
     return exact === undefined ? undefined : [exact];
@@ -36,6 +43,19 @@ export async function rulesFor(request: {
   }
   const rules = prefixes.flatMap((prefix) => [`${tool}(${prefix})`, `${tool}(${prefix} *)`]);
   return [...new Set([...(parts.some(({ moves }) => moves) ? [`${tool}(cd *)`] : []), ...rules])];
+}
+
+/** The rule for all that is in the folder of a file, or in a folder; none for the folder of all, or of all users. */
+function findFolderRule(target: string): string[] | undefined {
+  const isFolder = ifThere(() => statSync(target))?.isDirectory() ?? false;
+  const folder = isFolder ? target : posix.dirname(target);
+  const home = homedir().replaceAll(sep, "/");
+  if (folder === "/" || `${home}/`.startsWith(`${folder}/`)) return undefined;
+  const rule = ruleFor({
+    tool: "read",
+    access: { kind: "read", targets: [`${folder}/`], outside: [folder], summary: "" },
+  });
+  return rule === undefined ? undefined : [rule.replace(/\)$/, "**)")];
 }
 
 /** What a part begins with that says what it does. */

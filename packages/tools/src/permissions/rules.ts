@@ -48,6 +48,8 @@ export interface Subject {
   targets: readonly string[];
   /** As the model wrote it. Counts where a rule forbids, never where one allows. */
   asked: readonly string[];
+  /** Absolute paths of the targets that are in the workspace: rules that forbid by such a path hold for them. */
+  absolute?: readonly string[];
   /** With `run`: what each target would run. */
   commands: readonly CommandParts[];
   /** With `run`: where, from the workspace. Default its own folder. */
@@ -185,9 +187,15 @@ export class Rules {
     return !this.permission(describe(from)) || this.permission(next) !== undefined;
   }
 
-  /** Whether a tool that shows many files has to leave this one out. */
-  forbidsReading(tool: string, path: string): boolean {
-    return this.#readRules(tool).some((rule) => rule.matchesPath(path));
+  /** Whether a tool that shows many files has to leave this one out. `absolute`: the same path, if it is in the workspace. */
+  forbidsReading(tool: string, path: string, absolute?: string): boolean {
+    return this.#readRules(tool).some(
+      (rule) =>
+        rule.matchesPath(path) ||
+        (absolute !== undefined &&
+          isAbsolutePath(rule.pattern ?? "") &&
+          rule.matchesPath(absolute)),
+    );
   }
 
   /** Whether there are files that are not to be read, or to be asked about. */
@@ -251,7 +259,7 @@ function parseRule(
   const pattern = placed ?? inBrackets;
   const inFolder = folder === undefined ? undefined : folderMatcher(folder, effect);
   if (typeof inFolder === "string") throw wrong(inFolder);
-  if (folder !== undefined && isOutside(folder)) throw wrong(RELATIVE);
+  if (folder !== undefined && isUnresolved(folder)) throw wrong(RELATIVE);
   const rule = {
     effect,
     source: source.trim(),
@@ -273,7 +281,7 @@ function parseRule(
   const takesPaths = tools?.some(
     (tool) => tool.name === name && tool.presentation?.locations !== undefined,
   );
-  if (takesPaths && isOutside(pattern)) throw wrong(RELATIVE);
+  if (takesPaths && isUnresolved(pattern)) throw wrong(RELATIVE);
   const glob = pathMatcher(pattern, effect);
   if (typeof glob === "string" && takesPaths) throw wrong(glob);
   return {
@@ -284,10 +292,16 @@ function parseRule(
   };
 }
 
-const RELATIVE = "paths are relative to the workspace, without a slash in front.";
+const RELATIVE =
+  'paths are relative to the workspace, or absolute: neither "~" nor ".." is followed.';
 
-function isOutside(pattern: string): boolean {
-  return /^(?:\/|~|\.\.(?:\/|$))/.test(pattern);
+function isUnresolved(pattern: string): boolean {
+  return /^(?:~|\.\.(?:\/|$))/.test(pattern);
+}
+
+/** Whether a path or a pattern for paths begins at the root of the system. */
+function isAbsolutePath(path: string): boolean {
+  return /^(?:\/|[A-Za-z]:\/)/.test(path);
 }
 
 /** Whether a rule names the one thing that it is about. */
@@ -315,18 +329,26 @@ function wildcard(pattern: string): (text: string) => boolean {
 function pathMatcher(pattern: string, effect: RuleEffect): ((path: string) => boolean) | string {
   const relative = pattern.replace(/^(?:\.\/)+/, "");
   const forbids = effect !== "allow";
+  const options = {
+    dot: true,
+    nonegate: true,
+    noextglob: true,
+    strictBrackets: true,
+    nocase: forbids,
+  };
+  const isAbsolute = isAbsolutePath(relative);
   try {
     // Where it forbids, it holds for what is in a folder, too, and a file system that does
     // not care for case is not a way around it.
-    const matches = picomatch(forbids ? [relative, `${relative}/**`] : relative, {
-      dot: true,
-      nonegate: true,
-      noextglob: true,
-      strictBrackets: true,
-      nocase: forbids,
-    });
-    // A wildcard ends at a line break, which a name may have.
-    return (path) => matches(forbids ? path.replace(/[\n\r\u2028\u2029]/g, "_") : path);
+    const matches = picomatch(forbids ? [relative, `${relative}/**`] : relative, options);
+    // Which folder of the workspace an absolute path is in is not known here: such a rule holds at any depth of it.
+    const beside = picomatch([`**/${relative}`, `**/${relative}/**`], options);
+    if (!forbids) return (path) => isAbsolutePath(path) === isAbsolute && matches(path);
+    return (path) => {
+      // A wildcard ends at a line break, which a name may have.
+      const plain = path.replace(/[\n\r\u2028\u2029]/g, "_");
+      return isAbsolutePath(path) && !isAbsolute ? beside(plain) : matches(plain);
+    };
   } catch (error) {
     return `its pattern is not a path pattern: ${error instanceof Error ? error.message : String(error)}.`;
   }
@@ -359,7 +381,10 @@ function hits(rule: Rule, subject: Subject): string | undefined {
     return moves ? "It changes folders." : undefined;
   }
   const matches = kind === "read" || kind === "write" ? rule.matchesPath : rule.matchesText;
-  return [...targets, ...asked].some((target) => matches(target)) ? "surely" : undefined;
+  const absolute = isAbsolutePath(rule.pattern) ? (subject.absolute ?? []) : [];
+  return [...targets, ...asked, ...absolute].some((target) => matches(target))
+    ? "surely"
+    : undefined;
 }
 
 function hitsCommands(

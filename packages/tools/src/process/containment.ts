@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 import { type ProgramSpec, SYSTEM_PATH } from "../sandbox/sandbox.ts";
-import { limitMark, newRunId } from "./process-tree.ts";
+import { limitMark, newRunId } from "@gyre/ai/programs";
 
 /**
  * How what a command without a sandbox starts is ended with it. `namespace`: it has PIDs of its

@@ -40,7 +40,7 @@ async function reapAgent(folder: string): Promise<number> {
 async function sweepTemporary(folder: string): Promise<void> {
   const names = await readdir(folder);
   if (!names.includes(TEMPORARY_NAME) || !names.includes(HOST_NAME)) return;
-  const { isHostGone } = await import("./run-notes.ts");
+  const { isHostGone } = await import("@gyre/ai/programs");
   if (!isHostGone(await readFile(join(folder, HOST_NAME), "utf8"))) return;
   const { removeFolder } = await import("./remove-folder.ts");
   await removeFolder(join(folder, TEMPORARY_NAME));
@@ -52,7 +52,7 @@ async function reapFolder(folder: string): Promise<number> {
     const id = NOTE_NAME.exec(name)?.[1];
     if (id === undefined) continue;
     // Loaded here because there rarely is one.
-    const { endNotedRun } = await import("./run-notes.ts");
+    const { endNotedRun } = await import("@gyre/ai/programs");
     ended += await endNotedRun(join(folder, name), id).catch(noneIfGone);
   }
   return ended;

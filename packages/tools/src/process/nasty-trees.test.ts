@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { someCases } from "../../../../tests/support/cases.ts";
 import { createSandbox, type ProgramSpec } from "../sandbox/sandbox.ts";
 import { containCommand, containProcesses, findContainment } from "./containment.ts";
-import { processInfo } from "./process-tree.ts";
+import { processInfo } from "@gyre/ai/programs";
 import { runProgram } from "./processes.ts";
 
 /*

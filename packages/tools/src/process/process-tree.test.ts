@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
+import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "@gyre/ai/programs";
 import { type RunningProgram, runProgram, startProgram } from "./processes.ts";
 import { countCases, pickSeed } from "../../../../tests/support/cases.ts";
 

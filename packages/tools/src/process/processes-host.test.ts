@@ -9,7 +9,7 @@ import { rolldown } from "rolldown";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findContainment } from "./containment.ts";
 import { reapLeftovers } from "./leftovers.ts";
-import { processInfo } from "./process-tree.ts";
+import { processInfo } from "@gyre/ai/programs";
 import { runProgram } from "./processes.ts";
 import { countCases } from "../../../../tests/support/cases.ts";
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
      export * from ${JSON.stringify(source("../shell/jobs/job-table.ts"))};
      export * from ${JSON.stringify(source("containment.ts"))};
      export * from ${JSON.stringify(source("../sandbox/sandbox.ts"))};
-     export * from ${JSON.stringify(source("./stdio-transport.ts"))};
+     export { StdioTransport } from "@gyre/ai/programs";
      export { systemClock as clock } from "@gyre/ai";`,
   );
   const bundle = await rolldown({
@@ -48,6 +48,8 @@ beforeAll(async () => {
     platform: "node",
     resolve: {
       alias: {
+        "@gyre/ai/programs": source("../../../ai/src/node/programs/index.ts"),
+        "@gyre/ai/text": source("../../../ai/src/node/text/index.ts"),
         "@gyre/ai": source("../../../ai/src/index.ts"),
         "@gyre/agent": source("../../../agent/src/index.ts"),
       },

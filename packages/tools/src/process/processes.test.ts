@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { HEAD_BYTES, TAIL_BYTES } from "./output.ts";
-import { processInfo } from "./process-tree.ts";
+import { HEAD_BYTES, processInfo, TAIL_BYTES } from "@gyre/ai/programs";
 import { type RunOptions, runProgram, startProgram } from "./processes.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
 

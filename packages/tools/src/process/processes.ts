@@ -3,15 +3,24 @@ import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { type Clock, systemClock } from "@gyre/ai";
-import { type CapturedOutput, openSpool, OutputCapture } from "./output.ts";
-import { withoutInherited } from "./inherited-handles.ts";
-import { newRunId, processInfo, ProcessTree, RUN_VARIABLE, runMark } from "./process-tree.ts";
+import {
+  type CapturedOutput,
+  newRunId,
+  noteRun,
+  openSpool,
+  OutputCapture,
+  processInfo,
+  ProcessTree,
+  RUN_VARIABLE,
+  runMark,
+  unwatch,
+  watch,
+  withoutInherited,
+} from "@gyre/ai/programs";
 import { EXIT_BY_SIGTERM, limitArguments } from "./containment.ts";
-import { noteRun } from "./run-notes.ts";
 import type { ProgramSpec } from "../sandbox/sandbox.ts";
-import { unwatch, watch } from "./running-trees.ts";
 
-export type { CapturedOutput } from "./output.ts";
+export type { CapturedOutput } from "@gyre/ai/programs";
 
 /** After a program has exited, its pipes are looked at so often. */
 const PIPE_POLL_MS = 10;
@@ -49,7 +58,20 @@ export interface RunOptions {
   spoolFolder: string;
   /** Written to its standard input, which is then closed; absent: closed at once. */
   input?: string;
+  /**
+   * Its output is that of a terminal: it is drawn here, and what is captured and reported is text. Then its standard
+   * input stays open for `write`, and `onOutput` is called also with "", where the screen alone has changed.
+   */
+  terminal?: DrawnTerminal;
   clock?: Clock;
+}
+
+/** A terminal that what a program writes is drawn on. */
+export interface DrawnTerminal {
+  /** `left`: text that has left the screen. `reply`: what the terminal answers to the program. */
+  write(piece: string): { left: string; reply: string };
+  /** What is left on the screen, at the end. */
+  end(): string;
 }
 
 /** A program that was started. */
@@ -59,6 +81,8 @@ export interface RunningProgram {
   readonly ended: Promise<ProgramEnd>;
   /** What it has written so far. */
   output(): { stdout: CapturedOutput; stderr: CapturedOutput };
+  /** Writes to its standard input, where that is open. Throws where it is not. */
+  write(text: string): void;
   /** Neither `signal` nor `timeoutMs` ends it any more; `stop` does. */
   detach(): void;
   stop(): void;
@@ -85,14 +109,15 @@ export async function startProgram(
   program: ProgramSpec,
   options: RunOptions,
 ): Promise<RunningProgram> {
-  const { signal, timeoutMs, spoolFolder, onOutput, input, clock = systemClock } = options;
+  const { signal, timeoutMs, spoolFolder, onOutput, input, terminal } = options;
+  const { clock = systemClock } = options;
   signal?.throwIfAborted();
   const id = newRunId();
   const note = noteRun(spoolFolder, id);
   const startedAt = clock.now();
   let child: StartedChild;
   try {
-    child = await spawnChild(program, id, input !== undefined);
+    child = await spawnChild(program, id, input !== undefined || terminal !== undefined);
   } catch (error) {
     note.remove();
     throw error;
@@ -119,11 +144,16 @@ export async function startProgram(
       stop();
     }
   };
-  const stdout = readPipe(child.stdout, spoolFolder, onPiece("stdout"));
+  const stdout = readPipe(
+    child.stdout,
+    spoolFolder,
+    onPiece("stdout"),
+    terminal && drawOn(terminal, (reply) => child.stdin?.write(reply)),
+  );
   const stderr = readPipe(child.stderr, spoolFolder, onPiece("stderr"));
   // A program need not read what it is given.
   child.stdin?.on("error", () => {});
-  child.stdin?.end(input);
+  if (!terminal) child.stdin?.end(input);
 
   let endedBy: "itself" | "abort" | "timeout" | undefined;
   let abandon: (exit: Exit) => void = () => {};
@@ -179,6 +209,12 @@ export async function startProgram(
     pid,
     ended: settle(),
     output: () => ({ stdout: stdout.capture.get(), stderr: stderr.capture.get() }),
+    write(text) {
+      if (!terminal || !child.stdin?.writable) {
+        throw new Error("Nothing can be typed there: it has ended, or does not run in a terminal.");
+      }
+      child.stdin.write(text);
+    },
     detach() {
       cancelTimeout?.();
       signal?.removeEventListener("abort", onAbort);
@@ -259,24 +295,48 @@ function startError(program: ProgramSpec, error: Error): Error {
 interface Pipe {
   capture: OutputCapture;
   stream: Readable;
+  /** How many bytes have come. */
+  received: number;
   /** A piece is on its way to the disk. */
   isBusy: boolean;
   closed: Promise<void>;
 }
 
-function readPipe(stream: Readable, folder: string, onPiece: (piece: string) => void): Pipe {
+/** What a terminal makes of a piece of output; of its end, without one. */
+type Draw = (piece: string | undefined) => string;
+
+function drawOn(terminal: DrawnTerminal, answer: (reply: string) => void): Draw {
+  return (piece) => {
+    if (piece === undefined) return terminal.end();
+    const { left, reply } = terminal.write(piece);
+    if (reply !== "") answer(reply);
+    return left;
+  };
+}
+
+function readPipe(
+  stream: Readable,
+  folder: string,
+  onPiece: (piece: string) => void,
+  draw?: Draw,
+): Pipe {
   const decoder = new StringDecoder("utf8");
   const capture = new OutputCapture(() => openSpool(folder));
   const closed = new Promise<void>((resolve) => {
     stream.once("close", () => {
       const rest = decoder.end();
-      if (rest) onPiece(rest);
+      const last = draw ? draw(rest) + draw(undefined) : rest;
+      if (draw) void capture.add(Buffer.from(last));
+      if (last) onPiece(last);
       resolve();
     });
   });
-  const pipe: Pipe = { capture, stream, isBusy: false, closed };
+  const pipe: Pipe = { capture, stream, received: 0, isBusy: false, closed };
   stream.on("data", (bytes: Buffer) => {
-    const written = capture.add(bytes);
+    pipe.received += bytes.length;
+    const piece = decoder.write(bytes);
+    const text = draw ? draw(piece) : piece;
+    const written = capture.add(draw ? Buffer.from(text) : bytes);
     if (written) {
       pipe.isBusy = true;
       stream.pause();
@@ -285,8 +345,7 @@ function readPipe(stream: Readable, folder: string, onPiece: (piece: string) => 
         stream.resume();
       });
     }
-    const piece = decoder.write(bytes);
-    if (piece) onPiece(piece);
+    if (text || draw) onPiece(text);
   });
   // A pipe that breaks is a pipe that ends: "close" follows.
   stream.on("error", () => {});
@@ -301,7 +360,7 @@ async function closePipes(pipes: readonly Pipe[], maxPolls: number): Promise<voi
   const closed = Promise.all(pipes.map((pipe) => pipe.closed));
   let bytesBefore = -1;
   for (let polls = 0; polls < maxPolls; polls++) {
-    const bytes = pipes.reduce((sum, pipe) => sum + pipe.capture.bytes, 0);
+    const bytes = pipes.reduce((sum, pipe) => sum + pipe.received, 0);
     const isQuiet = bytes === bytesBefore && !pipes.some((pipe) => pipe.isBusy);
     if (isQuiet && polls >= QUIET_POLLS) break;
     if (await within(closed, PIPE_POLL_MS)) break;

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { findBubblewrap } from "./bubblewrap.ts";
-import { cleanPath } from "./search-path.ts";
+import { cleanPath } from "@gyre/ai/programs";
 
 /**
  * What a program may do. Where places lie inside of each other, the nearest around a path

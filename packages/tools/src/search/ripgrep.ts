@@ -70,7 +70,7 @@ export async function runRipgrep(
   // of which a sandbox has its own.
   const policy: SandboxPolicy = {
     writable: [],
-    readOnly: [env.workspace.root, program],
+    readOnly: [...listReadable(env.workspace), program],
     hidden: [],
     network: false,
   };
@@ -114,6 +114,11 @@ export async function runRipgrep(
     // Some files could not be read. Those complaints are switched off.
     ((end.exitCode === EXIT_NONE || end.exitCode === EXIT_ERROR) && complaint === "");
   return hasRun ? { type: "found", files, timedOut: false } : { type: "unavailable" };
+}
+
+/** All that the tools may read of it. */
+function listReadable({ root, folders, readable }: ToolEnv["workspace"]): string[] {
+  return [root, ...folders, ...readable];
 }
 
 function flags(query: RipgrepQuery): string[] {

@@ -20,6 +20,7 @@ import { findLinkedFolders, hasPlainNames, type LinkedFolders } from "../git/ind
 import { hasExecLines } from "../git/private/rebase-todo.ts";
 import { openClosedFolder } from "../process/closed-folder.ts";
 import { isWithin } from "../sandbox/places.ts";
+import { listAdded } from "../workspace/added.ts";
 import { pathIn } from "../workspace/ignore-files.ts";
 import { type Listing, type Listings, getListings } from "../workspace/listings.ts";
 import { findNameless, identify, leadsToNameless } from "./nameless-repository.ts";
@@ -234,15 +235,16 @@ export class GitWatch {
   }
 
   #isChangeable(path: string): boolean {
-    return [this.#env.workspace.root, ...this.#included].some((folder) => isWithin(path, folder));
+    const { root, folders } = this.#env.workspace;
+    return [root, ...folders, ...this.#included].some((folder) => isWithin(path, folder));
   }
 
   /** `notBefore` as for `Listings.list`; `most`: how many folders are looked through. */
   #scan(notBefore: number, most: number): { found: GitFiles; isWhole: boolean } {
-    const { root } = this.#env.workspace;
+    const { root, folders } = this.#env.workspace;
     const found = new Map<string, GitFile>();
     // Breadth first: what is cut off at the limit is what lies deepest.
-    const queue = [""];
+    const queue = ["", ...listAdded(this.#env.workspace)];
     const trees: string[] = [];
     for (const folder of queue) {
       const marks = this.#markFolder(folder, notBefore);
@@ -257,7 +259,8 @@ export class GitWatch {
     const seen = new Set<string>();
     for (const tree of trees) {
       // git itself looks for no repository behind a link.
-      if (seen.has(tree) || !isWithin(tree, root) || realPath(tree) !== tree) continue;
+      const isOwn = [root, ...folders].some((folder) => isWithin(tree, folder));
+      if (seen.has(tree) || !isOwn || realPath(tree) !== tree) continue;
       seen.add(tree);
       const folder = addPointed(found, join(tree, ".git"));
       if (folder !== undefined) trees.push(...this.#addLinked(found, tree, folder, seen.size));

@@ -13,7 +13,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@gyre/ai";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { ToolEnv } from "../contract/env.ts";
 import { createSandbox } from "../sandbox/sandbox.ts";
 import { modelText } from "../testing/model-text.ts";
@@ -84,6 +84,32 @@ function startRepository(at: string): void {
 
 const getConfig = (key: string): string => git(root, "config", "--local", "--get-all", key).trim();
 const listConfig = (): string => git(root, "config", "--local", "--list");
+
+it("commands in worktrees of one repository begin at once", { tags: "bubblewrap" }, async () => {
+  const places = Array.from({ length: 6 }, (_, nth) => join(folder, `tree-${nth}`));
+  for (const place of places)
+    execFileSync("git", ["worktree", "add", "-q", "--detach", place], {
+      cwd: root,
+      stdio: "ignore",
+    });
+  for (const name of ["modules", "logs", "info"])
+    rmSync(join(root, ".git", name), { recursive: true, force: true });
+  const tools = [];
+  for (const place of places) {
+    const workspace = await openWorkspace(place);
+    onTestFinished(() => workspace.close());
+    tools.push(shellTool({ ...env, workspace }, {}));
+  }
+  const context = {
+    id: "c",
+    signal: new AbortController().signal,
+    update() {},
+    host: { call: () => Promise.reject(new Error("There is nothing else to call.")) },
+    messages: [],
+  };
+  await Promise.all(tools.map(async (tool) => tool.execute({ command: "echo x > made" }, context)));
+  for (const place of places) expect(existsSync(join(place, "made"))).toBe(true);
+});
 
 describe("git config in the sandbox", { tags: "bubblewrap" }, () => {
   it("takes settings that run nothing, which are then the user's", async () => {

@@ -4,6 +4,8 @@ import { basename, dirname, join, relative } from "node:path";
 import { errorMessage } from "@gyre/ai";
 import type { ToolEnv } from "../contract/env.ts";
 import { realPlace } from "../sandbox/places.ts";
+import { findStart, listAdded } from "../workspace/added.ts";
+import { pathIn } from "../workspace/ignore-files.ts";
 import { ANYWHERE, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import type { Entry } from "../workspace/types.ts";
 
@@ -26,25 +28,36 @@ const HOLDS = process.platform === "linux";
 export async function protectedEntries({ workspace }: ToolEnv): Promise<string[]> {
   const found: string[] = [];
   const links = new Set<string>();
-  for (const folder of LOOKED_INTO) {
+  for (const folder of listLookedInto(workspace)) {
     // What is behind a link has another place; the link itself is what counts.
     if (links.has(folder)) continue;
+    const start = findStart(workspace, folder);
+    const inner = folder === start ? "" : folder.slice(start === "" ? 0 : start.length + 1);
     const entries = await workspace
       .list(folder === "" ? "." : folder)
       // Missing; or a command took the right to list it, and left that to use what is in it.
-      .catch(() => knownEntries(join(workspace.root, folder), folder));
+      .catch(() => knownEntries(join(workspace.root, folder), inner));
     for (const { name, kind } of entries) {
-      const path = folder === "" ? name : `${folder}/${name}`;
-      if (name === ".git" || (folder === ".git" && name.toLowerCase() !== GIT_POINTER)) continue;
+      const path = pathIn(folder, name);
+      if (name === ".git" || (inner === ".git" && name.toLowerCase() !== GIT_POINTER)) continue;
       // A job may put a link in the place of a folder meanwhile; the link is found then.
       const place = await workspace.resolve(path, { keepLink: true }).catch(() => undefined);
       const readOnly = place?.readOnly ?? false;
-      const isLinkedFolder = kind === "link" && LOOKED_INTO.includes(path.toLowerCase());
+      const isLinkedFolder =
+        kind === "link" && LOOKED_INTO.includes(pathIn(inner, name).toLowerCase());
       if (isLinkedFolder) links.add(path);
       if (readOnly || isLinkedFolder) found.push(path);
     }
   }
   return found;
+}
+
+/** The folders of the workspace, and of those that were added to it, in which there may be protected places. */
+function listLookedInto(workspace: ToolEnv["workspace"]): string[] {
+  const starts = ["", ...listAdded(workspace)];
+  return starts.flatMap((start) =>
+    LOOKED_INTO.map((inner) => (inner === "" ? start : pathIn(start, inner))),
+  );
 }
 
 /** Which of the names that are known to be protected are in a folder. */

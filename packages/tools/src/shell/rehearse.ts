@@ -9,6 +9,7 @@ import { Layer, type LayerHome, openLayers, sweepLayers } from "../effects/layer
 import { reportEffects } from "../effects/report.ts";
 import { type ProgramEnd, runProgram } from "../process/processes.ts";
 import { isWithin } from "../sandbox/places.ts";
+import type { SandboxPolicy } from "../sandbox/sandbox.ts";
 import { listSockets } from "../sandbox/sockets.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { isNetworkFailure, isWriteFailure } from "./sandbox-hint.ts";
@@ -65,9 +66,19 @@ export async function rehearseShell(
   rehearsed: Map<string, RehearsedCommand>,
 ): Promise<Rehearsal> {
   if (args.background === true) return impossible("It is to go on in the background.");
+  if (args.tty === true) return impossible("It is to run in a terminal.");
   const home = await findHome(env);
   if ("why" in home) return impossible(home.why);
   const layer = await Layer.create(home);
+  // A layer ends with its command, and is decided on before the next call.
+  const takeBack = options.jobs?.offer({
+    move() {
+      throw new Error(
+        "The command runs in a layer first, so that you see what it does, and cannot go to the background from there. " +
+          "Wait for it, or stop it with Esc and ask for it as a background job.",
+      );
+    },
+  });
   try {
     const { end, made, isFull } = await runIn(layer, env, options, args, signal);
     const why = await explainFailure(layer, env, options, end, isFull);
@@ -94,6 +105,8 @@ export async function rehearseShell(
   } catch (error) {
     await layer.remove();
     throw error;
+  } finally {
+    takeBack?.();
   }
 }
 
@@ -111,6 +124,12 @@ function withParents(effects: readonly Effect[], wanted: ReadonlySet<number>): E
       wanted.has(effect.id) ||
       ((effect.kind === "create" || effect.kind === "replace") && isAround(effect)),
   );
+}
+
+/** The layer is over the workspace's own folder: nothing else may be changed before it is approved. */
+function holdFolders(policy: SandboxPolicy, { folders }: Workspace): SandboxPolicy {
+  const writable = policy.writable.filter((path) => !folders.includes(path));
+  return { ...policy, writable, readOnly: [...folders, ...policy.readOnly] };
 }
 
 interface LayerEnd {
@@ -142,7 +161,7 @@ async function runIn(
       await env.sandbox(),
       plain,
       { view: undefined, proxy: undefined, held },
-      (policy) => layer.cover(policy),
+      (policy) => layer.cover(holdFolders(policy, env.workspace)),
     );
     const end = await runProgram(program, {
       timeoutMs,
@@ -193,9 +212,13 @@ async function explainFailure(
   }
   if (isFull) return "In a layer it fills the disk.";
   if (aborted) return "It was stopped.";
-  if (exitCode === 0) return undefined;
-  const { root } = env.workspace;
+  const { root, folders } = env.workspace;
   const output = [stderr.head, stderr.tail, stdout.head, stdout.tail].join("\n");
+  // A command may go on after a write that failed, and would not without a layer.
+  if (folders.length > 0 && isWriteFailure(output)) {
+    return "It writes to a folder that was added to the workspace, which a layer keeps read-only.";
+  }
+  if (exitCode === 0) return undefined;
   if (OTHER_OWNER.test(output)) {
     return "It changes files of another user or group, which a layer cannot.";
   }

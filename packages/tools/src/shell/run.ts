@@ -7,11 +7,11 @@ import type { ToolEnv } from "../contract/env.ts";
 import { asEnvironment, UNSIGNED } from "../git/config.ts";
 import { findNamedFiles } from "../git/private/named-files.ts";
 import { type GitView, PrivateGit } from "../git/private/private-git.ts";
-import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "../process/output.ts";
+import { type CapturedOutput, firstBytes, lastBytes, saveOutput } from "@gyre/ai/programs";
 import { containCommand } from "../process/containment.ts";
 import { type ProgramEnd, runProgram, startProgram } from "../process/processes.ts";
 import { howEnded } from "../process/program-end.ts";
-import { fromSource } from "../text/provenance.ts";
+import { fromSource, humanSize, sanitize } from "@gyre/ai/text";
 import { shellOn } from "./find-shell.ts";
 import { GitWatch } from "./git-watch.ts";
 import { type HeldPlaces, holdPlaces } from "./held-places.ts";
@@ -30,7 +30,7 @@ import {
   type Sandbox,
   type SandboxPolicy,
 } from "../sandbox/sandbox.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { listAdded } from "../workspace/added.ts";
 import { IN_GIT, PARTLY_PROTECTED } from "../workspace/protected.ts";
 import {
   SHELL_MAX_BYTES,
@@ -43,8 +43,10 @@ import {
   type ShellOptions,
 } from "./tool.ts";
 import { counted, textResult, within } from "../text/text.ts";
-import { humanSize, listedName } from "../text/truncate.ts";
-import { JobFeed } from "./jobs/job-table.ts";
+import { listedName } from "../text/truncate.ts";
+import { JobFeed, type JobTerminal } from "./jobs/job-table.ts";
+import { Screen } from "../terminal/screen.ts";
+import { inTerminal } from "./pseudo-terminal.ts";
 import { hintAtSandbox } from "./sandbox-hint.ts";
 import { openDomains } from "./domains.ts";
 import type { DomainProxy } from "../web/proxy/proxy.ts";
@@ -63,6 +65,7 @@ export interface ShellArguments {
   background?: unknown;
   cwd?: string;
   unsandboxed?: unknown;
+  tty?: unknown;
 }
 
 /** The options of the tool, with what holds for one command. */
@@ -75,7 +78,7 @@ export interface CommandOptions extends ShellOptions {
 function withGrant({ granted, ...options }: CommandOptions, { kind }: Sandbox): ShellOptions {
   const { decideApproved, domains = [] } = options;
   if (!granted || !decideApproved || options.network) return options;
-  if (kind !== "bubblewrap") return { ...options, network: true };
+  if (kind !== "bubblewrap") return options.mostDomains ? options : { ...options, network: true };
   return { ...options, decide: decideApproved, domains: [...domains, ...granted] };
 }
 
@@ -87,8 +90,10 @@ export async function runShell(
   signal: AbortSignal,
   onUpdate: (progress: AgentToolResult) => void,
 ): Promise<AgentToolResult> {
-  const { plain, timeoutMs } = await shellProgram(env, args);
-  const sandbox = args.unsandboxed ? noSandbox : await env.sandbox();
+  const { plain: direct, timeoutMs } = await shellProgram(env, args);
+  const sandbox = args.unsandboxed !== undefined ? noSandbox : await env.sandbox();
+  const terminal = args.tty === true ? openTerminal(given, args) : undefined;
+  const plain = terminal ? await inTerminal(env, sandbox, direct) : direct;
   const options = withGrant(given, sandbox);
   const isJob = args.background === true;
   if (isJob && !options.jobs) {
@@ -136,13 +141,16 @@ export async function runShell(
         proxy,
         becomeJob,
         onUpdate,
+        ...(terminal && { terminal }),
       });
     }
     const open = { view, proxy, held };
     const after = becomeJob();
     try {
-      const id = await options.jobs.start(program, args.command, args.timeoutMs, after);
-      return textResult(`Started as ${id}. Read its output with the tool jobs.`, { id });
+      const { command } = args;
+      const id = await options.jobs.start(program, command, args.timeoutMs, after, terminal);
+      const how = terminal ? "Read its screen and type with" : "Read its output with";
+      return textResult(`Started as ${id}. ${how} the tool jobs.`, { id });
     } catch (error) {
       ({ view, proxy, held } = open);
       throw error;
@@ -152,6 +160,15 @@ export async function runShell(
     await proxy?.close();
     await view?.end();
   }
+}
+
+/** A terminal for a command, with what one that types there has to know of its rights. */
+function openTerminal({ granted }: CommandOptions, { unsandboxed }: ShellArguments): JobTerminal {
+  return {
+    screen: new Screen(),
+    isUnsandboxed: unsandboxed !== undefined,
+    hasGrant: granted !== undefined,
+  };
 }
 
 /** The shell with its command line, and the time that it may take. */
@@ -228,12 +245,15 @@ interface Command {
   proxy: DomainProxy | undefined;
   /** Gives what is to be done when it ends as a job. */
   becomeJob: () => () => Promise<void>;
+  /** Absent where it runs without one. */
+  terminal?: JobTerminal;
   onUpdate: (progress: AgentToolResult) => void;
 }
 
 async function runCommand(command: Command): Promise<AgentToolResult> {
-  const { env, options, sandbox, watch, view, onUpdate } = command;
-  const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(text))));
+  const { env, options, sandbox, watch, view, onUpdate, terminal } = command;
+  const shown = (text: string): string => terminal?.screen.rows.join("\n") ?? text;
+  const progress = new Progress(env.clock, (text) => onUpdate(textResult(sanitize(shown(text)))));
   const before = await protectedEntries(env);
   const named = followNamed(await findNamedFiles(env.workspace.root, env.environment));
   const gitBefore = watch?.before();
@@ -265,11 +285,12 @@ async function runCommand(command: Command): Promise<AgentToolResult> {
 
 /** Runs a command to its end, or until the user has it go on as a job. */
 async function runMovable(
-  { env, options: { jobs }, program, command, timeoutMs, signal, becomeJob }: Command,
+  { env, options: { jobs }, program, command, timeoutMs, signal, becomeJob, terminal }: Command,
   onOutput: (piece: string) => void,
 ): Promise<ProgramEnd | { id: string }> {
   const { clock, spoolFolder } = env;
-  const run = { timeoutMs, signal, spoolFolder, clock };
+  const drawn = terminal && { terminal: terminal.screen };
+  const run = { timeoutMs, signal, spoolFolder, clock, ...drawn };
   if (!jobs || signal.aborted) return runProgram(program, { ...run, onOutput });
   const feed = new JobFeed();
   const startedAt = clock.now();
@@ -287,7 +308,10 @@ async function runMovable(
       move() {
         const end: { after?: () => Promise<void> } = {};
         const after = async (): Promise<void> => end.after?.();
-        const id = jobs.adopt({ command, startedAt, program: running, feed, after });
+        const id = jobs.adopt({
+          ...{ command, startedAt, program: running, feed, after },
+          ...(terminal && { terminal }),
+        });
         isMoved = true;
         end.after = becomeJob();
         takeBack();
@@ -378,8 +402,8 @@ async function createPolicy(
     if (!existsSync(folder)) await mkdir(folder, { recursive: true });
   }
   return {
-    writable: [root, ...writable],
-    readOnly: [...held, ...(view?.visible ?? []), env.spoolFolder],
+    writable: [root, ...env.workspace.folders, ...writable],
+    readOnly: [...held, ...(view?.visible ?? []), ...(options.readable ?? []), env.spoolFolder],
     ...(view && { shown: view.shown }),
     hidden: options.hidden ?? [],
     network: options.network ?? false,
@@ -409,6 +433,28 @@ async function protectedPlaces({ workspace }: ToolEnv): Promise<string[]> {
     if (lacksHooks) places.push(`${join(workspace.root, ".git", "hooks")}/`);
   };
   await look(".");
+  for (const folder of listAdded(workspace)) places.push(...(await addedPlaces(workspace, folder)));
+  return places;
+}
+
+/**
+ * The same of a folder that was added. All of its `.git` is read-only: commands commit in the workspace alone, where
+ * what they do with git is checked.
+ */
+async function addedPlaces(workspace: Workspace, start: string): Promise<string[]> {
+  const places: string[] = [];
+  for (const inner of ["", ...PARTLY_PROTECTED.filter((name) => name !== ".git")]) {
+    const folder = inner === "" ? start : `${start}/${inner}`;
+    const { exists, path } = await workspace.resolve(folder);
+    // What is behind a link has another place.
+    if (!exists || path !== folder) continue;
+    for (const { name, kind } of await workspace.list(folder)) {
+      const { absolute, readOnly } = await workspace.resolve(`${folder}/${name}`, {
+        keepLink: true,
+      });
+      if (kind !== "link" && readOnly) places.push(absolute);
+    }
+  }
   return places;
 }
 

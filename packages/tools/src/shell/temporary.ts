@@ -2,10 +2,10 @@ import { lstat, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ToolEnv } from "../contract/env.ts";
 import { HOST_NAME } from "../process/leftovers.ts";
-import { describeHost } from "../process/run-notes.ts";
+import { describeHost } from "@gyre/ai/programs";
+import { humanSize } from "@gyre/ai/text";
 import { runProgram } from "../process/processes.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { humanSize } from "../text/truncate.ts";
 
 /** Files that may be in it: they take room as well. */
 const MAX_FILES = 200_000;

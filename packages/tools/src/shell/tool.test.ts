@@ -132,7 +132,7 @@ describe.runIf(isPosix)("shell", () => {
   });
 
   it("describes a sandbox only where there is one", () => {
-    expect(shellTool(env, {}).description).toContain("In the sandbox only");
+    expect(shellTool(env, {}).description).toContain("Sandboxed: only");
     const { description, parameters } = shellTool(env, { unconfined: true });
     expect(description).not.toMatch(/sandbox|network|private/);
     expect(JSON.stringify(parameters)).not.toContain("sandbox");
@@ -341,7 +341,7 @@ describe.runIf(isPosix)("what shell asks of the sandbox", () => {
     const sandbox = notingSandbox();
     env.sandbox = () => Promise.resolve(sandbox);
     await shell({ command: "true" }, { network: true });
-    await shell({ command: "true", unsandboxed: { reason: "needs the printer" } });
+    await shell({ command: "true", unsandboxed: "needs the printer" });
     expect(sandbox.policies.map((policy) => policy.network)).toEqual([true]);
   });
 
@@ -440,7 +440,7 @@ describe("shell in a sandbox", { tags: "bubblewrap" }, () => {
     const left = readDetails(
       await shell({
         command: "cat /proc/[0-9]*/cmdline | tr '\\0' ' '",
-        unsandboxed: { reason: "" },
+        unsandboxed: "",
       }),
     );
     expect(left.stdout).not.toContain("sleep 60.135724");
@@ -461,9 +461,7 @@ describe("what a call of shell would do", () => {
 
   it("reports the folder and the wish to leave the sandbox", async () => {
     await mkdir(join(env.workspace.root, "inner"));
-    expect(
-      await access({ command: "ls", cwd: "inner", unsandboxed: { reason: "docker\nis there" } }),
-    ).toEqual({
+    expect(await access({ command: "ls", cwd: "inner", unsandboxed: "docker\nis there" })).toEqual({
       kind: "run",
       targets: ["ls"],
       folder: "inner",

@@ -3,9 +3,8 @@ import type { GuardedTool } from "../contract/access.ts";
 import { defineEntryTool } from "../contract/define-tool.ts";
 import type { ToolEnv } from "../contract/env.ts";
 import type { JobTable } from "./jobs/job-table.ts";
-import { sanitize } from "../text/sanitize.ts";
+import { cutText, sanitize } from "@gyre/ai/text";
 import { counted } from "../text/text.ts";
-import { cutText } from "../text/truncate.ts";
 import { shellOn } from "./find-shell.ts";
 import type { RehearsedCommand } from "./rehearse.ts";
 import type { ShellArguments } from "./run.ts";
@@ -38,6 +37,8 @@ export interface ShellOptions {
    * "registry.npmjs.org", "*.github.com" or "localhost:8080". Ports are 80 and 443 unless one is given.
    */
   domains?: readonly string[];
+  /** The most that they may be, whatever a person says. Absent: all. */
+  mostDomains?: readonly string[];
   /** Asked about hosts that are not listed: whether a command may connect. */
   decide?: (host: string, port: number) => Promise<boolean>;
   /** The same, for commands alone that `permissions` has let use the network. */
@@ -48,6 +49,8 @@ export interface ShellOptions {
   hidden?: readonly string[];
   /** Further folders that commands may change, absolute. One that is missing is made. */
   writable?: readonly string[];
+  /** Folders that commands may read also where others of their kind are out of sight, real paths. */
+  readable?: readonly string[];
   /** There is no sandbox, because the user chose so: none is described. Default false. */
   unconfined?: boolean;
 }
@@ -73,24 +76,26 @@ const properties = {
     type: "integer",
     description: `Default ${SHELL_TIMEOUT_MS}`,
   },
-  description: { type: "string", description: "Purpose" },
+  description: { type: "string" },
   cwd: { type: "string" },
 } as const;
 
 const unsandboxed = {
   unsandboxed: {
-    type: "object",
-    properties: { reason: { type: "string" } },
-    required: ["reason"],
-    description: "Asks the user, if it cannot work in the sandbox",
+    type: "string",
+    description: "Reason; asks the user, if it cannot work in the sandbox",
   },
 } as const;
 
 const background = {
   background: {
     type: "boolean",
-    description: "Returns a job id; see jobs",
+    description: "As a job: see jobs",
   },
+} as const;
+
+const tty = {
+  tty: { type: "boolean" },
 } as const;
 
 /** Runs a command. It and all that it started has ended when the answer is there. */
@@ -100,14 +105,14 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     label: "Shell",
     description:
       `Run a ${hasBash(env) ? "bash" : "POSIX sh"} command without stdin. What it starts ends with it` +
-      `${options.jobs ? "; use background for servers" : ""}. ${describeRights(env, options)} ` +
-      "Long output is cut; a file keeps it.",
+      `${options.jobs ? "; use background for servers" : ""}. ${describeRights(env, options)}`,
     parameters: {
       type: "object",
       properties: {
         ...properties,
         ...(!options.unconfined && unsandboxed),
         ...(options.jobs && background),
+        ...(process.platform !== "win32" && tty),
       },
       required: ["command"],
     } as const,
@@ -123,6 +128,8 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
     },
     async rehearse(args, context) {
       const { rehearseShell } = await import("./rehearse.ts");
+      // What waits for a decision when the toolset is closed is decided on no more.
+      if (rehearsed.size === 0) env.onClose?.(rehearsed, () => discardAll(rehearsed));
       return rehearseShell(env, options, readArguments(args), context, rehearsed);
     },
     async access(args) {
@@ -149,10 +156,11 @@ export function shellTool(env: ToolEnv, options: ShellOptions = {}): GuardedTool
 }
 
 function readArguments(args: Record<string, unknown>): ShellArguments {
-  const { command, cwd, timeoutMs, background } = args;
+  const { command, cwd, timeoutMs, background, tty } = args;
   return {
     command: typeof command === "string" ? command : "",
     background,
+    tty,
     ...(typeof cwd === "string" && { cwd }),
     ...(typeof timeoutMs === "number" && { timeoutMs }),
   };
@@ -168,8 +176,8 @@ function describeRights(
 ): string {
   if (unconfined) return "It runs with the user's rights.";
   return (
-    `In the sandbox only the workspace and /tmp${temporary ? " (private, empty on resume)" : ""} ` +
-    `are writable${network ? "" : `, without network${describeDomains(domains)}`}.`
+    `Sandboxed: only the workspace and /tmp${temporary ? " (private, empty on resume)" : ""} ` +
+    `are writable${network ? "" : `, no network${describeDomains(domains)}`}.`
   );
 }
 
@@ -184,8 +192,13 @@ function shownCommand(command: string): string {
 }
 
 function readReason(unsandboxed: unknown): string {
-  const hasReason =
-    typeof unsandboxed === "object" && unsandboxed !== null && "reason" in unsandboxed;
-  const reason = hasReason ? unsandboxed.reason : undefined;
-  return typeof reason === "string" ? shownCommand(reason) : "no reason given";
+  return typeof unsandboxed === "string" && unsandboxed !== ""
+    ? shownCommand(unsandboxed)
+    : "no reason given";
+}
+
+async function discardAll(rehearsed: Map<string, RehearsedCommand>): Promise<void> {
+  const layers = [...rehearsed.values()].map(({ layer }) => layer);
+  rehearsed.clear();
+  for (const layer of layers) await layer.remove();
 }

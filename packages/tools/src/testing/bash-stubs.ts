@@ -23,8 +23,8 @@ export interface BatchResult {
   files: string[];
 }
 
-/** A batch of lines takes far less. */
-const BATCH_TIMEOUT_MS = 120_000;
+/** A line that waits longer, for something that never comes, is ended. It has a second of CPU. */
+const LINE_TIMEOUT_MS = 15_000;
 /** What lines leave running in the background has this long after the shell has ended. */
 const END_GRACE_MS = 2_000;
 /** Processes of a batch at a time; it is ended where there are more. */
@@ -36,7 +36,7 @@ const COUNT_MS = 50;
  * Programs are functions that report their words on a descriptor of their own; whatever is
  * no function is reported by the handle of bash for programs that are not found, as there
  * are none. A report has no line break in it, at which bash would write it in two pieces. A
- * line ends after a number of commands, or a second of CPU.
+ * line ends after a number of commands, or a second of CPU. Each line is reported before it runs.
  */
 const DRIVER = `
 exec 200>&3 3>&-
@@ -53,6 +53,7 @@ function false { __log false "$@"; return 1; }
 unset STUBS __name
 __at=0 __count=0
 for __line; do
+  builtin printf '%s\\34\\35' "$__at" >&200
   (builtin set --; ulimit -t 1; builtin eval "$__line"; builtin wait) </dev/null >/dev/null 2>&1
   ((__at++))
 done`;
@@ -84,6 +85,7 @@ false() { __log false "$@"; return 1; }
 unset STUBS __name
 __at=0 __count=0
 for __line do
+  command printf '%s\\034' "$__at" "$__end" >&9
   (set --; ulimit -t 1; eval "$__line"; wait) </dev/null >/dev/null 2>&1
   __at=$((__at + 1))
 done`;
@@ -96,14 +98,20 @@ printf '%s\\034' "$__at" "$name" "$@" "$__end" >&9
 export type StubShell = "bash" | "dash";
 
 /** Runs lines by a real dash, each in a subshell, in a folder where only stubs can be run. */
-async function runWithDash(lines: readonly string[], folder: string): Promise<Buffer> {
+async function runWithDash(lines: readonly string[], place: Place): Promise<Log> {
+  const { folder } = place;
   const programs = join(folder, "..", "bin");
   mkdirSync(programs, { recursive: true });
   for (const name of BASH_WORDS) {
     writeFileSync(join(programs, name), DASH_PROGRAM, { mode: 0o755 });
   }
   const env = { STUBS: STUB_NAMES.join(" "), LC_ALL: "C.UTF-8", __end: "\u001d" };
-  return readLog(["dash", "-c", `exec 9>&3 3>&-; ${DASH_DRIVER}`, "dash", ...lines], folder, env);
+  return readLog(["dash", "-c", `exec 9>&3 3>&-; ${DASH_DRIVER}`, "dash", ...lines], place, env);
+}
+
+async function runWithBash(lines: readonly string[], place: Place): Promise<Log> {
+  const env = { STUBS: STUB_NAMES.join(" "), LC_ALL: "C.UTF-8" };
+  return readLog(["bash", "--norc", "--noprofile", "-c", DRIVER, "bash", ...lines], place, env);
 }
 
 /** Runs lines by a real shell, each in a subshell, in a folder where only stubs can be run. */
@@ -111,42 +119,58 @@ export async function runWithStubs(
   lines: readonly string[],
   folder: string,
   shell: StubShell = "bash",
+  lineTimeoutMs: number = LINE_TIMEOUT_MS,
 ): Promise<BatchResult> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
   for (const name of FILE_NAMES) writeFileSync(join(folder, name), "");
-  const log =
-    shell === "bash"
-      ? await readLog(["bash", "--norc", "--noprofile", "-c", DRIVER, "bash", ...lines], folder, {
-          STUBS: STUB_NAMES.join(" "),
-          LC_ALL: "C.UTF-8",
-        })
-      : await runWithDash(lines, folder);
+  const runs: StubRun[] = [];
+  const place = { folder, lineTimeoutMs };
+  for (let from = 0; from < lines.length;) {
+    const rest = lines.slice(from);
+    const { text, isStuck } = await (shell === "bash" ? runWithBash : runWithDash)(rest, place);
+    const found = parseLog(text).map(({ at, run }) => ({ at: from + at, run }));
+    runs.push(...found.filter(({ run }) => run.length > 0));
+    // The others go on behind a line that never ends.
+    from = isStuck ? Math.max(from, ...found.map(({ at }) => at)) + 1 : lines.length;
+  }
   const known = new Set(FILE_NAMES);
-  return {
-    runs: log
-      .toString()
-      .replaceAll("\u001d\u001c", "\u001d")
-      .split("\u001d")
-      .slice(0, -1)
-      .map((entry) => {
-        const [at, ...run] = entry.replaceAll("\u001e", "\n").split("\u001c").slice(0, -1);
-        return { at: Number(at), run };
-      }),
-    files: readdirSync(folder).filter((name) => !known.has(name)),
-  };
+  return { runs, files: readdirSync(folder).filter((name) => !known.has(name)) };
+}
+
+/** What lines ran; of each line itself there is an entry without words. */
+function parseLog(text: string): StubRun[] {
+  return text
+    .replaceAll("\u001d\u001c", "\u001d")
+    .split("\u001d")
+    .slice(0, -1)
+    .map((entry) => {
+      const [at, ...run] = entry.replaceAll("\u001e", "\n").split("\u001c").slice(0, -1);
+      return { at: Number(at), run };
+    });
+}
+
+interface Place {
+  folder: string;
+  lineTimeoutMs: number;
+}
+
+interface Log {
+  text: string;
+  /** The last line that was begun did not end, and nothing behind it ran. */
+  isStuck: boolean;
 }
 
 /** What a program reports on its descriptor 3. All that it started has ended when this settles. */
 async function readLog(
   [program = "", ...args]: readonly string[],
-  folder: string,
+  { folder, lineTimeoutMs }: Place,
   env: Readonly<Record<string, string>>,
-): Promise<Buffer> {
+): Promise<Log> {
   const child = spawn(program, args, {
     cwd: folder,
     stdio: ["ignore", "ignore", "ignore", "pipe"],
-    env: { PATH: process.env["PATH"], ...env },
+    env: { PATH: process.env["PATH"], HOME: folder, ...env },
     // A process group of its own, which is ended as a whole.
     detached: true,
   });
@@ -157,15 +181,23 @@ async function readLog(
     problem ??= why;
     endGroup(child.pid);
   };
-  const timers = [
-    setTimeout(() => stop("takes too long"), BATCH_TIMEOUT_MS),
+  let isStuck = false;
+  const waits = setTimeout(() => {
+    isStuck = true;
+    endGroup(child.pid);
+  }, lineTimeoutMs);
+  const timers: NodeJS.Timeout[] = [
+    waits,
     setInterval(() => {
       const count = countGroup(child.pid);
       if (count > MAX_PROCESSES) stop(`has ${count} processes`);
     }, COUNT_MS),
   ];
   const pieces: Buffer[] = [];
-  log.on("data", (piece: Buffer) => pieces.push(piece));
+  log.on("data", (piece: Buffer) => {
+    pieces.push(piece);
+    waits.refresh();
+  });
   try {
     const status = await new Promise<string>((resolve, reject) => {
       child.on("error", reject);
@@ -174,8 +206,9 @@ async function readLog(
       child.on("close", (code, signal) => resolve(signal ?? String(code)));
     });
     if (problem !== undefined) throw new Error(`A batch of lines ${problem}, and was ended.`);
-    if (status !== "0" && status !== "1") throw new Error(`${program} ended with ${status}.`);
-    return Buffer.concat(pieces);
+    const isEnded = status === "0" || status === "1" || isStuck;
+    if (!isEnded) throw new Error(`${program} ended with ${status}.`);
+    return { text: Buffer.concat(pieces).toString(), isStuck };
   } finally {
     for (const timer of timers) clearTimeout(timer);
     endGroup(child.pid);

@@ -50,6 +50,14 @@ export function mayFlood(line: string): boolean {
   return ENDLESS.test(line) && BACKGROUND.test(line);
 }
 
+/** A path that is written as meant: the device, or one in the folder that lines have as their home. */
+const MEANT_PATH = /[<>]\/dev\/null(?=[\s;&|()<>]|$)|~\//g;
+
+/** Whether a line may name a file outside of its folder, as one that was mutated may: it is not run. */
+export function mayReachOutside(line: string): boolean {
+  return line.replace(MEANT_PATH, "").includes("/");
+}
+
 /** One line. `serial` is in the name of each file that it writes. */
 export function createLine(next: Random, serial: number): string {
   const writer = new LineWriter(next, serial);

@@ -15,7 +15,7 @@ import { readable } from "../effects/byte-path.ts";
 import type { Effect } from "../effects/effect.ts";
 import { Layer, type LayerHome, openLayers } from "../effects/layers.ts";
 import { removeFolder } from "../process/remove-folder.ts";
-import { withoutInherited } from "../process/inherited-handles.ts";
+import { withoutInherited } from "@gyre/ai/programs";
 import { createSandbox, type Sandbox } from "../sandbox/sandbox.ts";
 
 /** A workspace with layers over it: real mounts, real bubblewrap. */

@@ -2,7 +2,7 @@ import { markSources } from "@gyre/agent";
 import { textOf } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fromSource, PROVENANCE_NOTE, type Source } from "./provenance.ts";
+import { fromSource, PROVENANCE_NOTE, type Source } from "@gyre/ai/text";
 
 /** A text as a model reads it. */
 function marked(source: Source, text: string): string {

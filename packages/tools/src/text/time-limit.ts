@@ -1,5 +1,3 @@
-import { createContext, Script } from "node:vm";
-
 /** A pattern that takes longer than this on one piece of work will not come to an end. */
 export const PATTERN_TIME_MS = 1000;
 
@@ -45,6 +43,8 @@ export function withTimeLimit<T>(what: string, job: () => T): T {
 }
 
 function prepare(): { run: () => void } {
+  // Most runs of a program never need it, and Node takes a moment to load it.
+  const { createContext, Script } = process.getBuiltinModule("node:vm");
   const context = createContext(sandbox);
   const call = new Script("job()");
   return { run: () => void call.runInContext(context, { timeout: PATTERN_TIME_MS }) };

@@ -1,7 +1,8 @@
 import { estimateTokens } from "@gyre/ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutText, humanSize, LineWindow, linesWithin, listedName } from "./truncate.ts";
+import { cutText, humanSize } from "@gyre/ai/text";
+import { LineWindow, linesWithin, listedName } from "./truncate.ts";
 
 const limits = { maxLines: 3, maxBytes: 20, maxTokens: 100, maxLineChars: 8 };
 

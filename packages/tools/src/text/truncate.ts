@@ -1,4 +1,5 @@
 import { estimateTokens } from "@gyre/ai";
+import { cutText } from "@gyre/ai/text";
 import { grouped } from "./text.ts";
 
 /** Tokens of a page where the application does not say what a result may take. */
@@ -28,14 +29,6 @@ export interface ShownLines {
   cut: number;
   /** The first line that did not fit, 1-based; absent where all did. */
   next?: number;
-}
-
-/** The first `maxChars` of a text, one fewer where that would leave half a character. */
-export function cutText(text: string, maxChars: number): string {
-  if (text.length <= maxChars) return text;
-  const last = text.charCodeAt(maxChars - 1);
-  const halves = last >= 0xd800 && last <= 0xdbff;
-  return text.slice(0, halves ? maxChars - 1 : maxChars);
 }
 
 /**
@@ -145,22 +138,6 @@ export function linesWithin(lines: readonly string[], limits: PageLimits): strin
   const page = new PageMeter(limits);
   const end = lines.findIndex((line) => !page.add(line));
   return end < 0 ? [...lines] : lines.slice(0, end);
-}
-
-const UNIT_STEP = 1024;
-const UNITS = ["KB", "MB", "GB", "TB", "PB"] as const;
-
-/** A size for people: "512 B", "1.5 KB", "20 MB". */
-export function humanSize(bytes: number): string {
-  if (bytes < UNIT_STEP) return `${bytes} B`;
-  let value = bytes;
-  let unit: string = "B";
-  for (const larger of UNITS) {
-    if (value < UNIT_STEP) break;
-    value /= UNIT_STEP;
-    unit = larger;
-  }
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
 /**

@@ -1,12 +1,23 @@
 import { randomBytes } from "node:crypto";
-import type { BigIntStats } from "node:fs";
+import { type BigIntStats, lstatSync, statSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { join } from "node:path";
+import { homedir } from "node:os";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { errnoOf, nearNames } from "@gyre/ai";
+import { isWithin, realPlace } from "../sandbox/places.ts";
 import { type FolderSpot, findKind, ReplacedError } from "./folder.ts";
-import { type Ground, shown, walk, type Walked } from "./resolve.ts";
+import {
+  type Base,
+  type Ground,
+  isHiddenAt,
+  shown,
+  walk,
+  type Walked,
+  type WalkOptions,
+} from "./resolve.ts";
 import {
   type Entry,
+  FolderError,
   type FileIdentity,
   type FileInfo,
   type OpenedFile,
@@ -32,48 +43,154 @@ const TEMP_NAME_BYTES = 12;
 /** Names of a folder that are compared with one that is not there. */
 const MAX_NEAR_CANDIDATES = 2_000;
 
-/** A workspace on an opened root. `ground.root` is closed with it. */
+/** What a workspace needs for folders beside its own. */
+export interface BaseOpener {
+  /** Opens a folder that belongs to the workspace from now on. `given` is as it was named, absolute. */
+  folder(real: string, given: string): Base;
+  /** Opens a place outside, for reading: a folder, or the file `only` in it. */
+  outside(real: string, only: string | undefined): Base;
+  /** Whether no tool may see a place outside: keys, and what is no file. */
+  isSecret(real: string): boolean;
+}
+
+/** Paths that were given for places outside, remembered to find these again. */
+const MAX_GIVEN = 1000;
+
+/** A workspace on opened folders. `bases` are closed with it. */
 export class FolderWorkspace implements Workspace {
   readonly root: string;
-  readonly #ground: Ground;
+  readonly #open: BaseOpener;
+  #ground: Ground;
+  readonly #folders: string[] = [];
+  readonly #readable: string[] = [];
+  /** Of these, those that no call is asked about. */
+  readonly #unasked: string[] = [];
+  /** By the path as it was given: where it leads outside. */
+  readonly #given = new Map<string, string>();
   #closed = false;
   readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(root: string, ground: Ground) {
+  constructor(root: string, ground: Ground, open: BaseOpener) {
     this.root = root;
     this.#ground = ground;
+    this.#open = open;
   }
 
-  resolve(path: string, options: ResolveOptions = {}): Promise<ResolvedPath> {
-    return this.#at(path, options.keepLink ?? false, async (walked) => {
-      const relative = walked.names.join("/");
-      return {
-        path: relative,
-        absolute: join(this.root, ...walked.names),
+  get folders(): readonly string[] {
+    return this.#folders;
+  }
+
+  get readable(): readonly string[] {
+    return this.#readable;
+  }
+
+  addFolder(path: string): string | undefined {
+    const given = resolve(this.root, path);
+    const real = realPlace(given);
+    const stats = statSync(real, { throwIfNoEntry: false });
+    const wrong = (why: string): Error => new FolderError(`${given} cannot be added: ${why}`);
+    if (!stats) throw wrong("there is no such folder.");
+    if (!stats.isDirectory()) throw wrong("it is not a folder. Add the folder that it is in.");
+    if ([this.root, ...this.#folders].some((folder) => isWithin(real, folder))) return undefined;
+    this.#addBase(this.#open.folder(real, given));
+    // What was added before and is inside of it stays a base: paths through it are the same.
+    this.#folders.splice(
+      0,
+      Infinity,
+      ...this.#folders.filter((folder) => !isWithin(folder, real)),
+      real,
+    );
+    return real;
+  }
+
+  allowReading(absolute: string, { unasked = false }: { unasked?: boolean } = {}): void {
+    const real = realPlace(absolute);
+    if (real !== absolute || this.#open.isSecret(real)) {
+      throw pathError("outside", absolute, "is not the place that was asked about.");
+    }
+    if (unasked) this.#unasked.push(real);
+    if (this.#readable.some((place) => isWithin(real, place))) return;
+    const isFolder = lstatSync(real).isDirectory();
+    const folder = isFolder ? real : dirname(real);
+    this.#addBase(this.#open.outside(folder, isFolder ? undefined : basename(real)));
+    this.#readable.push(real);
+  }
+
+  #addBase(base: Base): void {
+    const { bases } = this.#ground;
+    this.#ground = { ...this.#ground, bases: [bases[0], ...bases.slice(1), base] };
+  }
+
+  async resolve(path: string, options: ResolveOptions = {}): Promise<ResolvedPath> {
+    const { keepLink = false, outside = false } = options;
+    try {
+      return await this.#at(path, { keepLink }, async (walked) => ({
+        path: this.#findPath(walked.absolute),
+        absolute: toAbsolute(walked.absolute, this.#ground.isWindows),
         exists: walked.missing === 0,
         readOnly: walked.isProtected,
-      };
-    });
+      }));
+    } catch (error) {
+      if (!outside || !(error instanceof PathError) || error.fault !== "outside") throw error;
+      return this.#resolveOutside(path, options);
+    }
+  }
+
+  /** Where a path outside leads. What is in the workspace after all is resolved as that. */
+  #resolveOutside(path: string, options: ResolveOptions): Promise<ResolvedPath> | ResolvedPath {
+    const given = path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
+    const real = realPlace(resolve(this.root, given));
+    if ([this.root, ...this.#folders].some((folder) => isWithin(real, folder))) {
+      return this.resolve(real, { ...options, outside: false });
+    }
+    if (this.#open.isSecret(real)) {
+      throw pathError(
+        "denied",
+        path,
+        "is not for tools: keys, tokens and sessions are kept there.",
+      );
+    }
+    this.#given.delete(path);
+    this.#given.set(path, real);
+    for (const [oldest] of this.#given) {
+      if (this.#given.size <= MAX_GIVEN) break;
+      this.#given.delete(oldest);
+    }
+    const exists = lstatSync(real, { throwIfNoEntry: false }) !== undefined;
+    return {
+      path: relative(this.root, real).replaceAll(sep, "/"),
+      absolute: real,
+      exists,
+      readOnly: true,
+      ...(!this.#unasked.some((place) => isWithin(real, place)) && { outside: true }),
+    };
   }
 
   isHidden(path: string): boolean {
-    return this.#ground.isHidden?.(path === "" ? [] : path.split("/")) ?? false;
+    const { bases } = this.#ground;
+    if (bases.every(({ isHidden }) => isHidden === undefined)) return false;
+    const names = [...bases[0].rootNames[0]];
+    for (const name of path === "" ? [] : path.split("/")) {
+      if (name === "..") names.pop();
+      else names.push(name);
+    }
+    return isHiddenAt(this.#ground, names);
   }
 
   stat(path: string): Promise<FileInfo> {
-    return this.#at(path, false, async (walked) => {
-      await throwIfMissing(path, walked);
-      return toFileInfo(walked.names, (walked.leaf ?? walked.folder).stats);
+    return this.#at(path, READS, async (walked) => {
+      await this.#throwIfMissing(path, walked);
+      return this.#info(walked, (walked.leaf ?? walked.folder).stats);
     });
   }
 
   open(path: string): Promise<OpenedFile> {
-    return this.#at(path, false, (walked) => openAt(path, walked));
+    return this.#at(path, READS, (walked) => this.#openAt(path, walked));
   }
 
   read(path: string, maxBytes: number = MAX_READ_BYTES): Promise<ReadFile> {
-    return this.#at(path, false, async (walked) => {
-      const { handle, info } = await openAt(path, walked);
+    return this.#at(path, READS, async (walked) => {
+      const { handle, info } = await this.#openAt(path, walked);
       try {
         return await readSettled(path, handle, info, maxBytes);
       } finally {
@@ -83,8 +200,8 @@ export class FolderWorkspace implements Workspace {
   }
 
   list(path: string): Promise<Entry[]> {
-    return this.#at(path, false, async (walked) => {
-      await throwIfMissing(path, walked);
+    return this.#at(path, READS, async (walked) => {
+      await this.#throwIfMissing(path, walked);
       if (walked.leaf) throw pathError("not_a_folder", path, "is not a folder. Read it instead.");
       const entries = await walked.folder.list();
       return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -92,7 +209,7 @@ export class FolderWorkspace implements Workspace {
   }
 
   write(path: string, data: string | Uint8Array, options: WriteOptions = {}): Promise<FileInfo> {
-    return this.#at(path, false, async (walked) => {
+    return this.#at(path, {}, async (walked) => {
       throwIfProtected(path, walked);
       const name = walked.names.at(-1);
       const isFolder = !walked.leaf && walked.missing === 0;
@@ -110,7 +227,7 @@ export class FolderWorkspace implements Workspace {
         const folder = made.at(-1) ?? walked.folder;
         const stats = await replace({ path, folder, name, data, options, old: walked.leaf?.stats });
         for (const parent of [walked.folder, ...made]) await parent.sync();
-        return toFileInfo(walked.names, stats);
+        return this.#info(walked, stats);
       } finally {
         for (const folder of made) folder.close();
       }
@@ -118,8 +235,8 @@ export class FolderWorkspace implements Workspace {
   }
 
   remove(path: string): Promise<void> {
-    return this.#at(path, true, async (walked) => {
-      await throwIfMissing(path, walked);
+    return this.#at(path, { keepLink: true }, async (walked) => {
+      await this.#throwIfMissing(path, walked);
       throwIfProtected(path, walked);
       const name = walked.names.at(-1);
       if (!walked.leaf || name === undefined) throw notAFile(path, walked);
@@ -133,13 +250,17 @@ export class FolderWorkspace implements Workspace {
     this.#closed = true;
     // A descriptor that is closed under a call could become another folder's.
     await Promise.allSettled(this.#underWay);
-    this.#ground.root.close();
+    for (const { root } of this.#ground.bases) root.close();
   }
 
   /** Walks to `path`, uses what is there, and lets go of it. */
-  async #at<T>(path: string, keepLink: boolean, use: (walked: Walked) => Promise<T>): Promise<T> {
+  async #at<T>(
+    path: string,
+    options: WalkOptions,
+    use: (walked: Walked) => Promise<T>,
+  ): Promise<T> {
     if (this.#closed) throw new Error("The workspace is closed.");
-    const work = this.#walked(path, keepLink, use);
+    const work = this.#walked(path, options, use);
     this.#underWay.add(work);
     try {
       return await work;
@@ -152,28 +273,79 @@ export class FolderWorkspace implements Workspace {
 
   async #walked<T>(
     path: string,
-    keepLink: boolean,
+    options: WalkOptions,
     use: (walked: Walked) => Promise<T>,
   ): Promise<T> {
-    const walked = walk(this.#ground, path, keepLink);
+    const walked = this.#walk(path, options);
     try {
       return await use(walked);
     } finally {
       walked.close();
     }
   }
+
+  #walk(path: string, options: WalkOptions): Walked {
+    try {
+      return walk(this.#ground, path, options);
+    } catch (error) {
+      const real = options.reads ? this.#given.get(path) : undefined;
+      const isOutside = error instanceof PathError && error.fault === "outside";
+      if (real === undefined || !isOutside) throw error;
+      return walk(this.#ground, real, options);
+    }
+  }
+
+  /** From the workspace; what is in another folder begins with `../`. */
+  #findPath(absolute: readonly string[]): string {
+    const root = this.#ground.bases[0].rootNames[0];
+    const isBelow = root.every((name, index) => name === absolute[index]);
+    if (isBelow) return absolute.slice(root.length).join("/");
+    const common = root.findIndex((name, index) => name !== absolute[index]);
+    return [...root.slice(common).map(() => ".."), ...absolute.slice(common)].join("/");
+  }
+
+  #info({ absolute }: Walked, stats: BigIntStats): FileInfo {
+    return {
+      ...toIdentity(stats),
+      path: this.#findPath(absolute),
+      kind: findKind(stats),
+      mode: Number(stats.mode) & 0o7777,
+    };
+  }
+
+  async #openAt(path: string, walked: Walked): Promise<OpenedFile> {
+    await this.#throwIfMissing(path, walked);
+    if (walked.leaf?.kind !== "file") throw notAFile(path, walked);
+    const handle = await walked.leaf.open();
+    try {
+      return { handle, info: this.#info(walked, await handle.stat({ bigint: true })) };
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  async #throwIfMissing(path: string, walked: Walked): Promise<void> {
+    if (walked.missing === 0) return;
+    const first = walked.absolute.length - walked.missing;
+    const parent = walked.absolute.slice(0, first);
+    const name = walked.absolute[first] ?? "";
+    const show = (last: string): string => shown(this.#findPath([...parent, last]));
+    const entries = await listIfAllowed(walked.folder);
+    const near = nearNames(
+      name,
+      entries.slice(0, MAX_NEAR_CANDIDATES).map((entry) => entry.name),
+    ).map(show);
+    const what = walked.missing > 1 ? `the folder ${show(name)} is not there` : "nothing is there";
+    const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
+    throw pathError("missing", path, `was not found: ${what}.${hint}`);
+  }
 }
 
-async function openAt(path: string, walked: Walked): Promise<OpenedFile> {
-  await throwIfMissing(path, walked);
-  if (walked.leaf?.kind !== "file") throw notAFile(path, walked);
-  const handle = await walked.leaf.open();
-  try {
-    return { handle, info: toFileInfo(walked.names, await handle.stat({ bigint: true })) };
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
+const READS: WalkOptions = { reads: true };
+
+function toAbsolute(names: readonly string[], isWindows: boolean): string {
+  return isWindows ? names.join("\\") : `/${names.join("/")}`;
 }
 
 /** All of a file, of one moment: read again if it changed meanwhile. */
@@ -371,24 +543,6 @@ function changed(path: string): PathError {
   return pathError("changed", path, "has changed since it was looked at. Read it again.");
 }
 
-async function throwIfMissing(path: string, walked: Walked): Promise<void> {
-  if (walked.missing === 0) return;
-  const first = walked.names.length - walked.missing;
-  const parent = walked.names.slice(0, first);
-  const name = walked.names[first] ?? "";
-  const entries = await listIfAllowed(walked.folder);
-  const near = nearNames(
-    name,
-    entries.slice(0, MAX_NEAR_CANDIDATES).map((entry) => entry.name),
-  ).map((near) => shown([...parent, near].join("/")));
-  const what =
-    walked.missing > 1
-      ? `the folder ${shown([...parent, name].join("/"))} is not there`
-      : "nothing is there";
-  const hint = near.length > 0 ? ` Did you mean ${near.join(" or ")}?` : "";
-  throw pathError("missing", path, `was not found: ${what}.${hint}`);
-}
-
 async function listIfAllowed(folder: FolderSpot): Promise<Entry[]> {
   try {
     return await folder.list();
@@ -408,15 +562,6 @@ function notAFile(path: string, walked: Walked): PathError {
 /** An error whose message begins with the path. */
 function pathError(fault: PathFault, path: string, problem: string): PathError {
   return new PathError(fault, path, `${shown(path)} ${problem}`);
-}
-
-function toFileInfo(names: readonly string[], stats: BigIntStats): FileInfo {
-  return {
-    ...toIdentity(stats),
-    path: names.join("/"),
-    kind: findKind(stats),
-    mode: Number(stats.mode) & 0o7777,
-  };
 }
 
 function toIdentity(stats: BigIntStats): FileIdentity {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import ignore, { type Ignore } from "ignore";
 import { withTimeLimit } from "../text/time-limit.ts";
+import { findStart, isBeside, listAdded } from "./added.ts";
 import { UNSETTLED_MS } from "./listings.ts";
 import { type Entry, PathError, type Workspace } from "./types.ts";
 
@@ -53,10 +54,11 @@ export function pathIn(folder: string, name: string): string {
  * then those rules say nothing about what is in it.
  */
 export async function rulesAbove(workspace: Workspace, folder: string): Promise<IgnoreRules> {
-  if (folder === "") return NO_RULES;
+  const start = findStart(workspace, folder);
+  if (folder === start) return NO_RULES;
   const names = folder.split("/");
   let rules = NO_RULES;
-  for (let depth = 0; depth < names.length; depth += 1) {
+  for (let depth = start === "" ? 0 : start.split("/").length; depth < names.length; depth += 1) {
     const above = names.slice(0, depth).join("/");
     const inside = await rulesInside(workspace, above, rules);
     const entry: Entry = { name: names[depth] ?? "", kind: "folder" };
@@ -77,10 +79,11 @@ export function rulesInside(
   rules: IgnoreRules,
   entries?: readonly Entry[],
 ): IgnoreRules | Promise<IgnoreRules> {
-  if (entries && folder !== "" && !IGNORE_FILES.some((name) => hasEntry(entries, name))) {
+  const isStart = folder === "" || (isBeside(folder) && listAdded(workspace).includes(folder));
+  if (entries && !isStart && !IGNORE_FILES.some((name) => hasEntry(entries, name))) {
     return rules;
   }
-  const files = folder === "" ? [EXCLUDE_FILE, ...IGNORE_FILES] : IGNORE_FILES;
+  const files = isStart ? [EXCLUDE_FILE, ...IGNORE_FILES] : IGNORE_FILES;
   const found = files.filter((file) => {
     const [name] = file.split("/");
     return !entries || hasEntry(entries, name ?? "");

@@ -9,6 +9,7 @@ import {
   realpathSync,
   type Stats,
 } from "node:fs";
+import { join } from "node:path";
 import { findKind } from "./folder.ts";
 import type { Entry, Workspace } from "./types.ts";
 
@@ -68,7 +69,7 @@ export class Listings {
     if (known && known.checkedAt >= notBefore) return known;
     const checkedAt = performance.now();
     const now = Date.now();
-    const path = known?.path ?? (folder === "" ? this.#root : `${this.#root}/${folder}`);
+    const path = known?.path ?? (folder === "" ? this.#root : this.#locate(folder));
     this.counts.stats += 1;
     const stats = statFolder(path);
     if (!stats) {
@@ -94,6 +95,11 @@ export class Listings {
     const listing = { path, entries, dev, ino, size, ctimeMs, isSettled, checkedAt };
     this.#known.set(folder, listing);
     return listing;
+  }
+
+  /** The kernel names folders without `..`, by which those beside the workspace begin. */
+  #locate(folder: string): string {
+    return folder.startsWith("..") ? join(this.#root, folder) : `${this.#root}/${folder}`;
   }
 }
 

@@ -54,6 +54,8 @@ export const IN_GIT: ReadonlySet<string> = new Set([
   "alternates",
 ]);
 
+const ASCII = /^[ -~]*$/;
+
 /** In a home folder: what a login or a tool of the user reads, and keys. */
 const IN_HOME = new Set([
   ".bashrc",
@@ -133,12 +135,27 @@ function isMatched(names: readonly string[], matches: (path: string) => boolean)
 
 /** A name as the most careless file system would take it. */
 export function folded(name: string): string {
-  const plain = name
-    .normalize("NFKC")
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
+  // Most names have nothing else, and the table of Unicode takes the engine a millisecond to look up.
+  const visible = ASCII.test(name)
+    ? name
+    : name.normalize("NFKC").replace(/\p{Default_Ignorable_Code_Point}/gu, "");
+  const plain = visible
     // To NTFS, ".git::$INDEX_ALLOCATION" is another name of ".git".
     .replace(/:.*$/s, "")
     .toLowerCase()
     .replace(/[. ]+$/, "");
   return plain === "git~1" ? ".git" : plain;
+}
+
+/**
+ * Whether tools may neither see nor change a place. `places` are the names that lead to each from
+ * the workspace. Names are compared as `protection` does.
+ */
+export function hiding(places: readonly (readonly string[])[]): Protection {
+  const hidden = places.map((names) => names.map(folded));
+  return (names) => {
+    if (hidden.length === 0) return false;
+    const plain = names.map(folded);
+    return hidden.some((place) => place.every((name, index) => name === plain[index]));
+  };
 }

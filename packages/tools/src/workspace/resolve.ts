@@ -12,20 +12,37 @@ export const MAX_FOLDERS = 256;
 /** How often a name that changes under our hands is looked at again. */
 const MAX_LOOKS = 8;
 
-/** The workspace, as a walk needs it. */
-export interface Ground {
+/** An opened folder that walks may begin at or come to: the workspace, one that was added, or a place outside. */
+export interface Base {
   root: FolderSpot;
-  /** Names of the paths that mean the workspace: the real one, and the one it was opened by. */
-  rootNames: readonly (readonly string[])[];
+  /** Names of the paths that mean it: the real one first, then the one it was opened by. */
+  rootNames: readonly [readonly string[], ...(readonly string[])[]];
   isProtected: Protection;
   /** Neither seen nor changed. */
   isHidden?: Protection;
+  /** Outside of the workspace: only what reads comes here. With a name, to this entry alone. */
+  outside?: { only?: string };
+}
+
+/** The workspace, as a walk needs it. */
+export interface Ground {
+  /** The workspace itself is the first. */
+  bases: readonly [Base, ...Base[]];
   isWindows: boolean;
+}
+
+export interface WalkOptions {
+  /** See `ResolveOptions`. */
+  keepLink?: boolean;
+  /** Whether the walk may come to places outside that were allowed to be read. */
+  reads?: boolean;
 }
 
 /** Where a path leads. `close` lets go of all but the root. */
 export interface Walked {
-  /** From the workspace, links followed; ends with the names that are not there. */
+  /** From the root of the system, links followed; ends with the names that are not there. */
+  absolute: string[];
+  /** From its base, in the same way. */
   names: string[];
   /** The last folder on the way that is there. */
   folder: FolderSpot;
@@ -42,10 +59,11 @@ export interface Walked {
 
 /**
  * Follows a path from the opened workspace, one name after the other, links by hand.
- * Throws where it leads out, even if it would come back.
+ * Throws where it leads out, even if it would come back; from one base to another it may lead.
  */
-export function walk(ground: Ground, path: string, keepLink = false): Walked {
-  const way = new Way(ground, path);
+export function walk(ground: Ground, path: string, options: WalkOptions = {}): Walked {
+  const { keepLink = false, reads = false } = options;
+  const way = new Way(ground, path, reads);
   try {
     return way.follow(keepLink);
   } catch (error) {
@@ -57,7 +75,9 @@ export function walk(ground: Ground, path: string, keepLink = false): Walked {
 class Way {
   readonly #ground: Ground;
   readonly #path: string;
-  /** The folders that are held, beneath the root. */
+  readonly #bases: readonly Base[];
+  #base: Base;
+  /** The folders that are held, beneath the root of the base. */
   readonly #folders: FolderSpot[] = [];
   readonly #names: string[] = [];
   /** What is still to be walked, the next one last. */
@@ -68,9 +88,11 @@ class Way {
   #isProtected = false;
   #saysFolder = false;
 
-  constructor(ground: Ground, path: string) {
+  constructor(ground: Ground, path: string, reads: boolean) {
     this.#ground = ground;
     this.#path = path;
+    this.#bases = reads ? ground.bases : ground.bases.filter(({ outside }) => !outside);
+    this.#base = ground.bases[0];
   }
 
   follow(keepLink: boolean): Walked {
@@ -83,13 +105,18 @@ class Way {
       else this.#step(name, keepLink);
     }
     this.#folder.verify();
-    if (this.#ground.isHidden?.(this.#names)) throw this.#hidden();
+    const { outside, rootNames } = this.#base;
+    if (outside?.only !== undefined && this.#names.length === 0) throw this.#outside();
+    const absolute = [...rootNames[0], ...this.#names];
+    if (isHiddenAt(this.#ground, absolute)) throw this.#hidden();
     return {
+      absolute,
       names: this.#names,
       folder: this.#release(),
       leaf: this.#leaf,
       missing: this.#missing,
-      isProtected: this.#isProtected || this.#ground.isProtected(this.#names),
+      isProtected:
+        this.#isProtected || outside !== undefined || this.#base.isProtected(this.#names),
       saysFolder: this.#saysFolder,
       close: () => this.close(),
     };
@@ -102,7 +129,7 @@ class Way {
   }
 
   get #folder(): FolderSpot {
-    return this.#folders.at(-1) ?? this.#ground.root;
+    return this.#folders.at(-1) ?? this.#base.root;
   }
 
   /** Lets go of all folders but the last. */
@@ -130,7 +157,7 @@ class Way {
 
   /** Puts a path, given or from a link, before what is still to be walked. */
   #take(path: string): void {
-    const { rootNames, isWindows } = this.#ground;
+    const { isWindows } = this.#ground;
     const parts = (isWindows ? path.replaceAll("\\", "/") : path).split("/");
     const isAbsolute = parts[0] === "" || (isWindows && /^[A-Za-z]:$/.test(parts[0] ?? ""));
     // An end with a slash says the same as one with a dot.
@@ -138,18 +165,27 @@ class Way {
       (part, index) => part !== "" && (part !== "." || index === parts.length - 1),
     );
     if (parts.at(-1) === "") names.push(".");
-    if (isAbsolute) {
-      const root = rootNames.find((root) => root.every((name, index) => name === names[index]));
-      if (!root) throw this.#outside();
-      names.splice(0, root.length);
-      this.#toRoot();
-    }
+    if (isAbsolute) names.splice(0, this.#enter(names));
     for (const name of names.reverse()) this.#ahead.push(name);
   }
 
-  #toRoot(): void {
+  /** Goes to the innermost base around a place. Gives how many of its names lead to the base. */
+  #enter(names: readonly string[], bases = this.#bases): number {
+    let found: { base: Base; length: number } | undefined;
+    for (const base of bases) {
+      for (const root of base.rootNames) {
+        if (root.length < (found?.length ?? 0)) continue;
+        if (found?.length === root.length && !found.base.outside) continue;
+        if (root.every((name, index) => name === names[index])) {
+          found = { base, length: root.length };
+        }
+      }
+    }
+    if (!found) throw this.#outside();
     for (const folder of this.#folders.splice(0)) folder.close();
     this.#names.length = 0;
+    this.#base = found.base;
+    return found.length;
   }
 
   #up(): void {
@@ -158,9 +194,21 @@ class Way {
       throw this.#error("missing", `goes back up from "${there}", which is not there.`);
     }
     const folder = this.#folders.pop();
-    if (!folder) throw this.#outside();
+    if (!folder) return this.#leave();
     folder.close();
     this.#names.pop();
+  }
+
+  /** Goes up from the root of a base: what is ahead may lead to another one. */
+  #leave(): void {
+    const names = this.#base.rootNames[0].slice(0, -1);
+    const ahead = this.#ahead.splice(0).reverse();
+    while (names.length > 0 && (ahead[0] === ".." || ahead[0] === ".")) {
+      if (ahead.shift() === "..") names.pop();
+    }
+    const all = [...names, ...ahead];
+    const others = this.#bases.filter((base) => base !== this.#base);
+    this.#ahead.push(...all.slice(this.#enter(all, others)).reverse());
   }
 
   #step(name: string, keepLink: boolean): void {
@@ -170,6 +218,8 @@ class Way {
       throw this.#error("invalid", `is more than ${MAX_FOLDERS} folders deep.`);
     if (this.#ground.isWindows && !isPlainOnWindows(name))
       throw this.#error("invalid", `has "${name}" in it, which Windows takes for something else.`);
+    const { only } = this.#base.outside ?? {};
+    if (only !== undefined && this.#names.length === 0 && name !== only) throw this.#outside();
     if (this.#missing > 0) {
       this.#names.push(name);
       this.#missing += 1;
@@ -202,7 +252,7 @@ class Way {
     if (!Buffer.from(target).equals(bytes))
       throw this.#error("invalid", `leads through a link whose target is not UTF-8.`);
     // What is reached by way of a protected link is protected wherever it is.
-    this.#isProtected ||= this.#ground.isProtected([...this.#names, name]);
+    this.#isProtected ||= this.#base.isProtected([...this.#names, name]);
     this.#take(target);
     return true;
   }
@@ -228,6 +278,16 @@ class Way {
   #error(fault: PathFault, what: string): PathError {
     return new PathError(fault, this.#path, `${shown(this.#path)} ${what}`);
   }
+}
+
+/** Whether tools may neither see nor change a place, by the names that lead to it from the root of the system. */
+export function isHiddenAt({ bases }: Ground, absolute: readonly string[]): boolean {
+  return bases.some(
+    ({ isHidden, rootNames: [root] }) =>
+      isHidden !== undefined &&
+      root.every((name, index) => name === absolute[index]) &&
+      isHidden(absolute.slice(root.length)),
+  );
 }
 
 /** Longer ones are cut where they are shown. */

@@ -8,6 +8,20 @@ import type { FileHandle } from "node:fs/promises";
 export interface Workspace {
   /** The real path of the folder. */
   readonly root: string;
+  /** Further folders that belong to it, real paths. Paths in them are from the workspace too: `../lib/a.ts`. */
+  readonly folders: readonly string[];
+  /** Places outside of it that may be read, real paths. */
+  readonly readable: readonly string[];
+  /**
+   * Has one more folder belong to it. Gives its real path, or nothing where it belongs to it already.
+   * Throws an error for people where it is no folder or cannot be one of the workspace.
+   */
+  addFolder(path: string): string | undefined;
+  /**
+   * Lets `stat`, `open`, `read` and `list` come to a place outside, as `resolve` gave it with `outside`. Whether
+   * a call may read there is for permissions to decide, each time; `unasked` says that it may, always.
+   */
+  allowReading(absolute: string, options?: { unasked?: boolean }): void;
   /**
    * Where a path leads, for showing and for rules: links followed, `..` taken, nothing
    * opened. The file need not exist. Throws `PathError` where it leads out.
@@ -38,6 +52,8 @@ export interface Workspace {
 export interface ResolveOptions {
   /** A link at the very end is not followed: the path is what `remove` would take. */
   keepLink?: boolean;
+  /** A path that leads out is no error: it is resolved for reading. Places with keys are refused. */
+  outside?: boolean;
 }
 
 export interface WriteOptions {
@@ -71,6 +87,8 @@ export interface ResolvedPath {
   exists: boolean;
   /** Tools may read it and never change it: version control's own files, agent config, ... */
   readOnly: boolean;
+  /** It is neither in the workspace nor in a folder that was added. */
+  outside?: true;
 }
 
 /** A file that is open for reading, and what it was when it was opened. */
@@ -120,6 +138,14 @@ export class PathError extends Error {
   }
 }
 
+/** A folder that cannot be added to a workspace, with what to do instead. */
+export class FolderError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "FolderError";
+  }
+}
+
 export interface WorkspaceOptions {
   /**
    * Further places that tools may not change, relative to the workspace, as glob
@@ -130,6 +156,10 @@ export interface WorkspaceOptions {
   hidden?: readonly string[];
   /** The user's home folder, whose own files are protected too. Default: what the system says. */
   home?: string;
+  /** Further folders that belong to the workspace; see `Workspace.addFolder`. */
+  folders?: readonly string[];
+  /** Variables that name places with keys, which are not read outside. Default: those of this process. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /**
    * How a folder is held. `descriptor` (Linux): what was checked is open, and that is
    * used. `identity`: compared before and after, which leaves a window: see

@@ -1,3 +1,4 @@
+import { listAdded } from "./added.ts";
 import {
   keptEntries,
   type KeptEntry,
@@ -60,7 +61,7 @@ export interface WalkedFolder {
   kept: readonly KeptEntry[];
 }
 
-/** The folders of a workspace that no ignore file leaves out, as `walk` goes through them. */
+/** The folders of a workspace that no ignore file leaves out, those of added folders too, as `walk` goes through them. */
 export function walkFolders(workspace: Workspace, options: WalkOptions): Walk<WalkedFolder> {
   const tour = new Tour(workspace, options);
   return {
@@ -100,9 +101,11 @@ async function* walkEntries(tour: Tour, start: string): AsyncGenerator<readonly 
 
 async function* tourFolders(tour: Tour): AsyncGenerator<readonly WalkedFolder[]> {
   let batch: WalkedFolder[] = [];
-  const ahead: { path: string; rules: IgnoreRules }[] = [
-    { path: "", rules: await tour.rulesAbove("") },
-  ];
+  const ahead: { path: string; rules: IgnoreRules }[] = [];
+  // The last of them is gone through first.
+  for (const path of tour.starts.toReversed()) {
+    ahead.push({ path, rules: await tour.rulesAbove(path) });
+  }
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
     const { path, rules } = next;
     const entered = tour.enter(path, rules);
@@ -147,6 +150,11 @@ class Tour {
     this.#signal = signal;
     this.#notBefore = notBefore ?? performance.now();
     this.#left = maxEntries;
+  }
+
+  /** The workspace itself, and the folders that were added to it. */
+  get starts(): readonly string[] {
+    return ["", ...listAdded(this.#workspace)];
   }
 
   rulesAbove(folder: string): Promise<IgnoreRules> {

@@ -27,7 +27,7 @@ import { FolderWorkspace } from "./files.ts";
 import { type FolderSpot, ReplacedError } from "./folder.ts";
 import { holdByDescriptor } from "./linux.ts";
 import { holdByIdentity } from "./portable.ts";
-import { isPlainOnWindows } from "./resolve.ts";
+import { type Base, isPlainOnWindows } from "./resolve.ts";
 import { openWorkspace, PathError, type Workspace, type WorkspaceOptions } from "./workspace.ts";
 
 const SECRET = "outside and secret";
@@ -37,6 +37,19 @@ const holds: NonNullable<WorkspaceOptions["hold"]>[] =
 
 let base: string;
 let root: string;
+
+/** A workspace on an opened folder, to which none are added. */
+function alone(base: Pick<Base, "root" | "isProtected">): FolderWorkspace {
+  const rootNames = [root.split("/").filter(Boolean)] as const;
+  const none = (): never => {
+    throw new Error("There are no others.");
+  };
+  return new FolderWorkspace(
+    root,
+    { bases: [{ ...base, rootNames }], isWindows: false },
+    { folder: none, outside: none, isSecret: none },
+  );
+}
 
 beforeEach(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), "gyre-workspace-")));
@@ -316,7 +329,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       const folder = hold === "descriptor" ? holdByDescriptor(root) : holdByIdentity(root);
       if (!folder) throw new Error("There is no /proc here.");
       let looks = 0;
-      const restless = new FolderWorkspace(root, {
+      const restless = alone({
         root: {
           ...folder,
           look: (name) => {
@@ -334,9 +347,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
             return { ...spot, open };
           },
         },
-        rootNames: [],
         isProtected: () => false,
-        isWindows: false,
       });
       expect(await catchFault(restless.read("a"))).toBe("changed");
       expect(looks).toBe(4);
@@ -661,12 +672,7 @@ describe.each(holds)("a workspace held by %s", (hold) => {
       return spot;
     };
     const over = (folder: FolderSpot): FolderWorkspace =>
-      new FolderWorkspace(root, {
-        root: folder,
-        rootNames: [],
-        isProtected: protection([], undefined),
-        isWindows: false,
-      });
+      alone({ root: folder, isProtected: protection([], undefined) });
     const full = (): Error =>
       Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
 

@@ -54,8 +54,8 @@ export const LIBRARY_ROWS: Readonly<Record<string, LibraryRow>> = {
   },
   agent: {
     what: "50 agents, each made for one answer",
-    ratio: 7.4,
-    reason: "state, queues, listeners, handoffs and the models of an agent",
+    ratio: 6.1,
+    reason: "state, queues, listeners, handoffs, the models and the options of an agent",
     work: createAgentsWork(50),
   },
 };
@@ -74,7 +74,7 @@ export const PROGRAM_ROWS: readonly ProgramRow[] = [
     what: "start of the program, one answer without a terminal",
     ratio: 9.4,
     reason:
-      "settings, tools, what agents wrote, a session file, its mark and the client of a service",
+      "settings, policy, rules, tools, facts of the folder, what agents wrote, a session file, its mark and the client of a service",
     args: ["-p", "Say hello."],
   },
 ];

@@ -148,10 +148,10 @@ const tokens: Case = programCase("cli-tokens", async (bench) => {
   bench.service.send("requests");
   const [text = ""] = await nextMessage<string[]>(bench.service);
   const { messages, system, tools } = JSON.parse(text) as Record<string, unknown>;
-  const parts = [system, tools, messages].map((part) => countTokens(JSON.stringify(part)));
-  const sum = parts.reduce((total, part) => total + part, 0);
-  const what = `first request, tokens: system ${parts[0]}, tools ${parts[1]}, message ${parts[2]}`;
-  return [line(what, "1150 (no grep, find)", sum, 1_200, "")];
+  const count = (part: unknown): number => countTokens(JSON.stringify(part));
+  // The message has facts of this machine: it is printed, and has no limit.
+  const what = `system prompt and tools, tokens (with the first message ${count([system, tools, messages])})`;
+  return [line(what, "1150 (no grep, find)", count(system) + count(tools), 1_400, "")];
 });
 
 const acp: Case = programCase("cli-acp", async (bench) => {

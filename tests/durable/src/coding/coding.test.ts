@@ -62,6 +62,34 @@ describe("the coding agent of a worker", () => {
     expect(messages).toContain("green");
   });
 
+  it("gives the model the facts of the start with its first prompt, once, unless a setting says no", async () => {
+    const session = await createSession();
+    const seen: string[] = [];
+    const answer = (messages: string): string => {
+      seen.push(messages);
+      return "Green.";
+    };
+    await startWorker(scriptedCodingAgent(world, [answer, answer]));
+    const run = await runs.start("Which tea?", { agent: "coding", session });
+    await run.result();
+    const next = await run.prompt("And now?");
+    await next.result();
+    expect(seen).toHaveLength(2);
+    for (const each of seen) {
+      expect(each).toMatch(/Which tea\?.*\[Date: \d{4}-\d\d-\d\d\\nSystem: /);
+      expect(each).toContain(`Folder: ${world.cwd}`);
+      expect(each).toContain("Mode: full");
+      expect(each.split("[Date: ")).toHaveLength(2);
+    }
+    const roles = (await run.messages()).map(({ role }) => role);
+    expect(roles.slice(0, 3)).toEqual(["user", "notice", "assistant"]);
+    await workers[0]?.stop({ drainMs: 0 });
+    await startWorker(scriptedCodingAgent(world, [answer], { settings: { facts: false } }));
+    const other = await createSession({ id: "8n3p" });
+    await (await runs.start("Which tea?", { agent: "coding", session: other })).result();
+    expect(seen[2]).not.toContain("[Date: ");
+  });
+
   it("leaves a call that needs an approval to a person, and goes on with the decision", async () => {
     const session = await createSession();
     await startWorker(

@@ -248,7 +248,9 @@ class Client {
     const where = `${task.id}:`;
     if (end.stop !== "done") return [`${where} it ended with ${end.stop}: ${end.errorMessage}`];
     const roles = end.messages.map(({ role }) => role).join(" ");
-    const expected = task.tool ? "user assistant toolResult assistant" : "user assistant";
+    // The first prompt of a conversation brings the facts of the start along.
+    const asked = task.id.endsWith("-0") ? "user notice" : "user";
+    const expected = `${asked} ${task.tool ? "assistant toolResult assistant" : "assistant"}`;
     const problems = roles === expected ? [] : [`${where} it has ${roles}`];
     const last = end.messages.at(-1);
     const text = last?.role === "assistant" ? textOf(last) : "";

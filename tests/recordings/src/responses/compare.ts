@@ -94,6 +94,7 @@ const PARTS = {
   thinking: "text+thought",
   toolCall: "functionCall",
   image: "inlineData",
+  file: "inlineData",
 } as const;
 
 /** Every proof of origin, wherever it stands. */
@@ -149,6 +150,7 @@ const ITEMS = {
   thinking: "reasoning",
   toolCall: "function_call",
   image: "image_generation_call",
+  file: "image_generation_call",
 } as const;
 
 /** Items that a client is to run itself. */

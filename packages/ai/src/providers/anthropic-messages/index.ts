@@ -1,8 +1,9 @@
 import type { ApiProvider } from "../../client/registry.ts";
 import { Reader } from "./reader.ts";
-import { writeRequest } from "./request.ts";
+import { formatMessages, writeRequest } from "./request.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
 import type { ApiFormat } from "../http/format.ts";
+import { ANTHROPIC } from "../services/preset.ts";
 
 /** Anthropic's Messages API. */
 export function anthropicMessages(config: ProviderConfig = {}): ApiProvider {
@@ -11,6 +12,10 @@ export function anthropicMessages(config: ProviderConfig = {}): ApiProvider {
 
 const FORMAT: ApiFormat = {
   api: "anthropic-messages",
-  writeRequest: writeRequest,
+  home: ANTHROPIC,
+  writeRequest,
+  formatMessages,
+  loadFiles: async () => (await import("./files.ts")).FILES,
+  loadOptions: async () => (await import("./options.ts")).OPTIONS,
   createReader: (out) => new Reader(out),
 };

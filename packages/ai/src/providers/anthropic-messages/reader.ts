@@ -1,6 +1,7 @@
 import { toRecord } from "../../common/records.ts";
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
+import { readCitations } from "../../messages/citations.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../../messages/messages.ts";
 import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
 import type { ResponseReader } from "../http/format.ts";
@@ -27,6 +28,7 @@ interface RawDelta {
   stop_reason?: string | null;
   stop_sequence?: string | null;
   stop_details?: unknown;
+  container?: { id: string; expires_at: string } | null;
 }
 
 type RawUsage = Record<string, unknown>;
@@ -188,6 +190,7 @@ export class Reader implements ResponseReader {
         return this.#out.textEnd(
           contentIndex,
           citations.length > 0 ? JSON.stringify(citations) : undefined,
+          readCitations(citations),
         );
       case "thinking":
         // An empty signature counts as absent.
@@ -221,7 +224,11 @@ export class Reader implements ResponseReader {
     this.#out.usage(toUsage(raw));
   }
 
-  #stopped({ stop_reason, stop_sequence, stop_details }: RawDelta): void {
+  #stopped({ container, stop_reason, stop_sequence, stop_details }: RawDelta): void {
+    if (container) {
+      const { id, expires_at: expiresAt } = container;
+      this.#out.message.container = { id, expiresAt };
+    }
     if (!stop_reason) return;
     this.#stopReason = stop_reason;
     const { report } = this.#out;
@@ -289,7 +296,14 @@ function isFilled(input: unknown): boolean {
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
   const put = (
-    name: "input" | "output" | "cacheRead" | "cacheWrite" | "longCacheWrite" | "reasoning",
+    name:
+      | "input"
+      | "output"
+      | "cacheRead"
+      | "cacheWrite"
+      | "longCacheWrite"
+      | "reasoning"
+      | "webSearches",
     value: unknown,
   ): void => {
     if (typeof value === "number") usage[name] = value;
@@ -305,5 +319,7 @@ function toUsage(raw: RawUsage): Usage {
   if (raw["service_tier"] === "batch") usage.serviceTier = "batch";
   const details = raw["output_tokens_details"] as { thinking_tokens?: unknown } | undefined;
   put("reasoning", details?.thinking_tokens);
+  const { web_search_requests: searches } = toRecord(raw["server_tool_use"]);
+  if (searches !== 0) put("webSearches", searches);
   return usage;
 }

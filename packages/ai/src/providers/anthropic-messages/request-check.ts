@@ -167,6 +167,9 @@ function checkBlock(problems: Problems, block: Fields, role: unknown, at: string
     case "image":
       checkImage(problems, block, at);
       break;
+    case "document":
+      checkDocument(problems, block, at);
+      break;
     case "thinking":
       problems.text(block["thinking"], at);
       problems.must(!isBlank(block["signature"]), at, "thinking needs its signature");
@@ -191,9 +194,33 @@ function checkBlock(problems: Problems, block: Fields, role: unknown, at: string
 function checkImage(problems: Problems, block: Fields, at: string): void {
   const source = problems.fields(block["source"], at);
   problems.mustBeIn(source["type"], ["base64", "url", "file"], at);
-  if (source["type"] !== "base64") return;
+  if (checkElsewhere(problems, source, at)) return;
   problems.mustBeIn(source["media_type"], IMAGE_TYPES, at);
   problems.base64(source["data"], at);
+}
+
+/** Whether the contents are not in the request. */
+function checkElsewhere(problems: Problems, source: Fields, at: string): boolean {
+  if (source["type"] === "url") problems.matches(source["url"], /^https:/, at);
+  if (source["type"] === "file") problems.matches(source["file_id"], /./, at);
+  return source["type"] === "url" || source["type"] === "file";
+}
+
+/** "PDF support" and "Citations": a PDF, or plain text. */
+function checkDocument(problems: Problems, block: Fields, at: string): void {
+  const { source: given, title, type: _, cache_control: __, citations: ___, ...rest } = block;
+  problems.onlyKeys(rest, new Set(["context"]), at);
+  if (title !== undefined) problems.must(!isBlank(title), at, "title must not be blank");
+  const source = problems.fields(given, at);
+  problems.mustBeIn(source["type"], ["base64", "text", "url", "file", "content"], at);
+  if (checkElsewhere(problems, source, at)) return;
+  if (source["type"] === "text") {
+    problems.mustBeIn(source["media_type"], ["text/plain"], at);
+    problems.must(!isBlank(source["data"]), at, "text must not be blank");
+  } else if (source["type"] === "base64") {
+    problems.mustBeIn(source["media_type"], ["application/pdf"], at);
+    problems.base64(source["data"], at);
+  }
 }
 
 function checkResult(problems: Problems, block: Fields, at: string): void {
@@ -204,6 +231,7 @@ function checkResult(problems: Problems, block: Fields, at: string): void {
     problems.mustBeIn(part["type"], IN_RESULTS, `${at}.content`);
     if (part["type"] === "text") problems.must(!isBlank(part["text"]), at, "text is blank");
     if (part["type"] === "image") checkImage(problems, part, at);
+    if (part["type"] === "document") checkDocument(problems, part, at);
     const fits = block["is_error"] !== true || part["type"] === "text";
     problems.must(fits, at, "an error may hold text alone");
   }

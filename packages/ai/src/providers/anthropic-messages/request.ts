@@ -6,7 +6,14 @@ import type {
   ToolResultBlockParam,
 } from "@anthropic-ai/sdk/resources/messages";
 import type { CacheRetention } from "../../client/client.ts";
-import type { AssistantContent, Message, Model, UserContent } from "../../messages/messages.ts";
+import { decodeText, toFile } from "../../files/files.ts";
+import type {
+  AssistantContent,
+  FileContent,
+  Message,
+  Model,
+  UserContent,
+} from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
 import {
   BINDING_BETA,
@@ -20,7 +27,7 @@ import {
 import { hasFeature } from "../services/claude-models.ts";
 import {
   listCalledTools,
-  transformMessages,
+  transformPrepared,
   type MessageConstraints,
   describeServiceTool,
 } from "../../messages/transform-messages.ts";
@@ -30,6 +37,7 @@ import { parseSignature } from "../http/json.ts";
 import { joinUrl } from "../http/url.ts";
 
 const VERSION = "2023-06-01";
+const PDF = "application/pdf";
 
 const RULES: MessageConstraints = {
   ids: { pattern: /^[\w-]+$/, maxLength: 64 },
@@ -39,7 +47,7 @@ const RULES: MessageConstraints = {
 /** One request to the Messages API. */
 export function writeRequest(request: RequestContext): ApiRequest {
   const { baseUrl, context, model, options } = request;
-  const all = claudeMessages(transformMessages(context.messages, model, RULES), model);
+  const all = claudeMessages(transformPrepared(context.messages, model, RULES), model);
   const cache = cacheControl(options.cacheRetention);
   const thinking = chooseThinking(model, options, all);
   const { messages, prefix } = withoutBoundThinking(all, model, thinking, context);
@@ -86,7 +94,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return toMessageParams(claudeMessages(transformMessages(messages, model, RULES), model));
+  return toMessageParams(claudeMessages(transformPrepared(messages, model, RULES), model));
 }
 
 function toMessageParams(messages: readonly Message[]): MessageParam[] {
@@ -125,7 +133,8 @@ function withoutUnanswered(content: ContentBlockParam[]): ContentBlockParam[] {
   return content.map((block) => {
     if (block.type !== "server_tool_use" || answered.has(block.id)) return block;
     const { id, input, name } = block;
-    return describeServiceTool({ type: "serviceTool", id, name, input });
+    const { text } = describeServiceTool({ type: "serviceTool", id, name, input });
+    return { type: "text", text };
   });
 }
 
@@ -139,7 +148,7 @@ function toBlocks(message: Message): ContentBlockParam[] {
     };
     if (!message.isError) return [result];
     // What is marked as an error may hold text alone.
-    const shows = message.content.some(({ type }) => type === "image");
+    const shows = message.content.some(({ type }) => type !== "text");
     if (shows) result.content = [{ type: "text", text: FAILED }, ...message.content.map(userBlock)];
     else result.is_error = true;
     return [result];
@@ -148,13 +157,28 @@ function toBlocks(message: Message): ContentBlockParam[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content.map(userBlock);
 }
 
-type UserBlock = Extract<ContentBlockParam, { type: "text" | "image" }>;
+type UserBlock = Extract<ContentBlockParam, { type: "text" | "image" | "document" }>;
 type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
 
 function userBlock(block: UserContent): UserBlock {
-  if (block.type === "text") return { type: "text", text: block.text };
-  const media_type = block.mimeType as ImageType;
-  return { type: "image", source: { type: "base64", media_type, data: block.data } };
+  return block.type === "text" ? { type: "text", text: block.text } : fileBlock(toFile(block));
+}
+
+function fileBlock({ mediaType, name, source }: FileContent): UserBlock {
+  const data = source.type === "base64" ? source.data : "";
+  const elsewhere =
+    source.type === "url"
+      ? ({ type: "url", url: source.url } as const)
+      : source.type === "id" && ({ type: "file", file_id: source.id } as const);
+  if (mediaType.startsWith("image/")) {
+    const media_type = mediaType as ImageType;
+    return { type: "image", source: elsewhere || { type: "base64", media_type, data } };
+  }
+  const here: Extract<UserBlock, { type: "document" }>["source"] =
+    mediaType === PDF
+      ? { type: "base64", media_type: PDF, data }
+      : { type: "text", media_type: "text/plain", data: decodeText(data) };
+  return { type: "document", source: elsewhere || here, ...(name && { title: name }) };
 }
 
 function assistantBlock(block: AssistantContent): ContentBlockParam {
@@ -187,7 +211,8 @@ function assistantBlock(block: AssistantContent): ContentBlockParam {
     case "serviceTool":
       return block.raw as ContentBlockParam;
     case "image":
-      return { type: "text", text: `[Image: ${block.mimeType}]` };
+    case "file":
+      return { type: "text", text: `[Image: ${toFile(block).mediaType}]` };
   }
 }
 

@@ -266,7 +266,12 @@ describe("reading", () => {
       FIGURES,
     ]);
     expect(heard.content).toEqual([
-      { type: "text", text: "It was so.", signature: JSON.stringify([citation]) },
+      {
+        type: "text",
+        text: "It was so.",
+        signature: JSON.stringify([citation]),
+        citations: [{ title: "facts" }],
+      },
     ]);
     expect(formatMessages([createPrompt("?"), heard], model)[1]).toEqual({
       role: "assistant",

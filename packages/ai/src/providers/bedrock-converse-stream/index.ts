@@ -1,5 +1,5 @@
 import type { ApiProvider } from "../../client/registry.ts";
-import { writeRequest } from "./request.ts";
+import { formatMessages, writeRequest } from "./request.ts";
 import { createAwsDecoder } from "../aws/decoder.ts";
 import { Reader } from "./reader.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
@@ -18,6 +18,9 @@ export function bedrockConverseStream(config: ProviderConfig = {}): ApiProvider 
 const FORMAT: ApiFormat = {
   api: "bedrock-converse-stream",
   writeRequest: writeRequest,
+  formatMessages,
+  loadFiles: async () => (await import("./files.ts")).FILES,
+  loadOptions: async () => (await import("./options.ts")).OPTIONS,
   createReader: (out) => new Reader(out),
   createDecoder: createAwsDecoder,
 };

@@ -1,4 +1,5 @@
 import { isRecord, toRecord } from "../../common/records.ts";
+import { readCitations } from "../../messages/citations.ts";
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { AssistantContent, ServiceToolContent, Usage } from "../../messages/messages.ts";
@@ -219,6 +220,7 @@ export class Reader implements ResponseReader {
         return this.#out.textEnd(
           contentIndex,
           parts.length > 0 ? JSON.stringify(parts) : undefined,
+          readCitations(parts),
         );
       case "reasoning":
         // An empty signature counts as absent.
@@ -323,7 +325,10 @@ function serviceTool({ kind, parts, start, text }: OpenBlock): ServiceToolConten
 
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
-  const put = (name: Exclude<keyof Usage, "cost" | "serviceTier">, ...values: unknown[]): void => {
+  const put = (
+    name: Exclude<keyof Usage, "cost" | "serviceTier" | "unpricedTools">,
+    ...values: unknown[]
+  ): void => {
     const value = values.find((one) => typeof one === "number");
     if (typeof value === "number") usage[name] = value;
   };

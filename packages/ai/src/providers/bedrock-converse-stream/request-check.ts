@@ -42,6 +42,12 @@ const INFERENCE_KEYS: ReadonlySet<string> = new Set([
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 const IMAGE_FORMATS = ["png", "jpeg", "gif", "webp"];
+const VIDEO_FORMATS = ["mkv", "mov", "mp4", "webm", "flv", "mpeg", "mpg", "wmv", "three_gp"];
+const AUDIO_FORMATS = ["aac", "flac", "m4a", "mp3", "ogg", "opus", "wav", "webm"];
+const DOCUMENT_FORMATS = ["pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md"];
+/** No two spaces in a row. */
+const DOCUMENT_NAME = /^(?!.* {2})[a-zA-Z0-9 ()[\]-]{1,200}$/;
+const MAX_DOCUMENTS = 5;
 const MAX_CACHE_POINTS = 4;
 const OF_USERS = ["text", "image", "document", "video", "audio", "toolResult", "guardContent"];
 const OF_ASSISTANTS = ["text", "image", "toolUse", "toolResult", "reasoningContent"];
@@ -61,6 +67,7 @@ const check = requestCheck((problems, body, model) => {
     problems.must(role === due, at, "user and assistant must take turns, the user first");
   }
   for (const message of messages) checkMessage(problems, message);
+  checkDocuments(problems, messages);
   checkCalls(problems, messages);
   checkTools(problems, body, messages);
   checkSystem(problems, body["system"]);
@@ -87,10 +94,27 @@ function checkMessage(problems: Problems, { at, content, role }: Message): void 
   problems.must(!marked, at, "a cachePoint must follow something");
 }
 
+/** "Using the Converse API" and "API restrictions". */
+function checkDocuments(problems: Problems, messages: readonly Message[]): void {
+  const all: unknown[] = [];
+  for (const { at, content } of messages) {
+    const documents = content.flatMap(({ document }) => (document === undefined ? [] : [document]));
+    all.push(...documents);
+    const names = documents.map((document) => toFields(document)["name"]);
+    problems.distinct(names, `${at} names of documents`);
+    const hasText = content.some(({ text }) => text !== undefined);
+    problems.must(documents.length === 0 || hasText, at, "a document needs a text beside it");
+  }
+  problems.must(all.length <= MAX_DOCUMENTS, "messages", `more than ${MAX_DOCUMENTS} documents`);
+}
+
 function checkBlock(problems: Problems, block: Fields, at: string): void {
   const { citationsContent, image, reasoningContent, text, toolResult, toolUse } = block;
   if (text !== undefined) problems.must(!isBlank(text), at, "text must not be blank");
-  if (image !== undefined) checkImage(problems, image, at);
+  if (image !== undefined) checkMedia(problems, image, IMAGE_FORMATS, at);
+  if (block["video"] !== undefined) checkMedia(problems, block["video"], VIDEO_FORMATS, at);
+  if (block["audio"] !== undefined) checkMedia(problems, block["audio"], AUDIO_FORMATS, at);
+  if (block["document"] !== undefined) checkDocument(problems, block["document"], at);
   if (toolUse !== undefined) {
     const { input, name, toolUseId } = problems.fields(toolUse, at);
     problems.matches(toolUseId, CALL_ID, at);
@@ -107,10 +131,22 @@ function checkBlock(problems: Problems, block: Fields, at: string): void {
   }
 }
 
-function checkImage(problems: Problems, image: unknown, at: string): void {
-  const { format, source } = problems.fields(image, at);
-  problems.mustBeIn(format, IMAGE_FORMATS, at);
-  problems.base64(toFields(source)["bytes"], at);
+function checkMedia(
+  problems: Problems,
+  media: unknown,
+  formats: readonly string[],
+  at: string,
+): void {
+  const { format, source } = problems.fields(media, at);
+  problems.mustBeIn(format, formats, at);
+  const { bytes, s3Location } = toFields(source);
+  if (s3Location === undefined) problems.base64(bytes, at);
+  else problems.matches(toFields(s3Location)["uri"], /^s3:\/\/[^/]+\/./, at);
+}
+
+function checkDocument(problems: Problems, document: unknown, at: string): void {
+  checkMedia(problems, document, DOCUMENT_FORMATS, at);
+  problems.matches(toFields(document)["name"], DOCUMENT_NAME, at);
 }
 
 function checkResult(problems: Problems, result: Fields, at: string): void {
@@ -123,7 +159,9 @@ function checkResult(problems: Problems, result: Fields, at: string): void {
     problems.must(more.length === 0, at, "a block holds one thing");
     problems.mustBeIn(kind, IN_RESULTS, at);
     if (kind === "text") problems.must(!isBlank(part["text"]), at, "text must not be blank");
-    if (kind === "image") checkImage(problems, part["image"], at);
+    if (kind === "image") checkMedia(problems, part["image"], IMAGE_FORMATS, at);
+    if (kind === "video") checkMedia(problems, part["video"], VIDEO_FORMATS, at);
+    if (kind === "document") checkDocument(problems, part["document"], at);
   }
 }
 

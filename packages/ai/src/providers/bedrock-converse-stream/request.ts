@@ -7,6 +7,8 @@ import type {
   ToolResultMessage,
   UserContent,
 } from "../../messages/messages.ts";
+import { fileKind, isImage } from "../../files/file-facts.ts";
+import { toFile } from "../../files/files.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
 import {
   BINDING_BETA,
@@ -20,7 +22,7 @@ import {
 import { hasFeature } from "../services/claude-models.ts";
 import {
   listCalledTools,
-  transformMessages,
+  transformPrepared,
   type MessageConstraints,
 } from "../../messages/transform-messages.ts";
 import { findEffortWord, nearestLevel } from "../services/thinking-level.ts";
@@ -29,7 +31,9 @@ import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { parseSignature } from "../http/json.ts";
 import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
+import { findMediaFormat, type MediaFormat } from "./media-formats.ts";
 
+const MAX_DOCUMENT_NAME_CHARS = 180;
 const EVENT_STREAM = "application/vnd.amazon.eventstream";
 
 const RULES: MessageConstraints = { ids: { pattern: /^[\w-]+$/, maxLength: 64 } };
@@ -111,7 +115,7 @@ function findRegion({ baseUrl, model, service }: RequestContext): string {
 type Family = "claude" | "nova" | "openai" | "other";
 
 /** Whose model it is: what a model can differs by that, whatever region or profile is named with it. */
-function findFamily({ id, quirks }: Model): Family {
+export function findFamily({ id, quirks }: Model): Family {
   const family = quirks?.["family"];
   if (family === "claude" || family === "nova" || family === "openai") return family;
   if (id.includes("claude")) return "claude";
@@ -121,13 +125,21 @@ function findFamily({ id, quirks }: Model): Family {
 
 type ConverseBlock =
   | { text: string }
-  | { image: { format: string; source: { bytes: string } } }
+  | { image: Media }
+  | { video: Media }
+  | { audio: Media }
+  | { document: Media & { name: string } }
   | { toolUse: { toolUseId: string; name: string; input: Record<string, unknown> } }
   | { toolResult: { toolUseId: string; content: ConverseBlock[]; status?: "error" } }
   | { reasoningContent: { reasoningText: { text: string; signature: string } } }
   | { reasoningContent: { redactedContent: string } }
   | { citationsContent: { content: { text: string }[]; citations: unknown } }
   | { cachePoint: CachePoint };
+
+interface Media {
+  format: MediaFormat;
+  source: { bytes: string } | { s3Location: { uri: string } };
+}
 
 interface ConverseMessage {
   role: "user" | "assistant";
@@ -140,7 +152,7 @@ export function formatMessages(messages: readonly Message[], model: Model): obje
 }
 
 function transform(messages: readonly Message[], model: Model): Message[] {
-  const ours = transformMessages(messages, model, RULES);
+  const ours = transformPrepared(messages, model, RULES);
   return findFamily(model) === "claude" ? claudeMessages(ours, model) : ours;
 }
 
@@ -154,22 +166,24 @@ function toConverseMessages(messages: readonly Message[], model: Model): Convers
     else formatted.push({ role, content });
   };
   const inResults = ["claude", "nova"].includes(findFamily(model));
-  // Images of results that cannot have any: they follow when all the results are said.
-  let images: ConverseBlock[] = [];
+  // Files of results that cannot have any: they follow when all the results are said.
+  let files: ConverseBlock[] = [];
   // It wants a user to begin.
   if (messages[0]?.role === "assistant") add("user", [{ text: "(The conversation goes on.)" }]);
   for (const message of messages) {
     if (message.role === "toolResult") {
       add("user", [resultBlock(message, inResults)]);
-      if (!inResults) images.push(...toImageBlocks(message.content));
+      const isLater = ({ type }: UserContent): boolean => type !== "text";
+      if (!inResults) files.push(...userBlocks(message.content.filter(isLater)));
       continue;
     }
-    add("user", images);
-    images = [];
+    add("user", files);
+    files = [];
     if (message.role === "assistant") add("assistant", message.content.flatMap(assistantBlock));
     else add("user", userBlocks(message.content));
   }
-  add("user", images);
+  add("user", files);
+  for (const { role, content } of formatted) if (role === "user") finishDocuments(content);
   const last = formatted.at(-1);
   const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (end && "text" in end) end.text = end.text.trimEnd();
@@ -183,12 +197,13 @@ function resultBlock(message: ToolResultMessage, inResults: boolean): ConverseBl
   // What is marked as an error may hold text alone, and other models do not know the mark.
   const marked = isError && inResults && texts.length === content.length;
   const note: ConverseBlock[] = isError && inResults && !marked ? [{ text: FAILED }] : [];
+  const what = content.every((block) => block.type !== "text" && isImage(block)) ? "image" : "file";
   return {
     toolResult: {
       toolUseId: toolCallId,
       content: [
         ...note,
-        ...(shown.length > 0 ? userBlocks(shown) : [{ text: "(The image follows.)" }]),
+        ...(shown.length > 0 ? userBlocks(shown) : [{ text: `(The ${what} follows.)` }]),
       ],
       ...(marked && { status: "error" }),
     },
@@ -199,14 +214,46 @@ function userBlocks(content: string | readonly UserContent[]): ConverseBlock[] {
   return typeof content === "string" ? [{ text: content }] : content.map(userBlock);
 }
 
-function toImageBlocks(content: readonly UserContent[]): ConverseBlock[] {
-  return content.filter(({ type }) => type === "image").map(userBlock);
-}
-
 function userBlock(block: UserContent): ConverseBlock {
   if (block.type === "text") return { text: block.text };
-  const format = block.mimeType.replace(/^image\//, "");
-  return { image: { format, source: { bytes: block.data } } };
+  const file = toFile(block);
+  const { mediaType, source } = file;
+  const media: Media = {
+    format: findMediaFormat(mediaType),
+    source:
+      source.type === "url"
+        ? { s3Location: { uri: source.url } }
+        : { bytes: source.type === "base64" ? source.data : "" },
+  };
+  const kind = fileKind(mediaType);
+  if (kind === "image") return { image: media };
+  if (kind === "video") return { video: media };
+  return kind === "audio" ? { audio: media } : { document: { ...media, name: file.name ?? "" } };
+}
+
+/** A document needs a name of few signs, which no other has, and a text beside it. */
+function finishDocuments(content: ConverseBlock[]): void {
+  const used = new Set<string>();
+  const visit = (blocks: readonly ConverseBlock[]): boolean => {
+    let found = false;
+    for (const block of blocks) {
+      if ("toolResult" in block) visit(block.toolResult.content);
+      if (!("document" in block)) continue;
+      found = true;
+      const plain = block.document.name
+        .replace(/\.\w+$/, "")
+        .replace(/[^a-zA-Z0-9 ()[\]-]+/g, "-")
+        .replace(/ +/g, " ")
+        .slice(0, MAX_DOCUMENT_NAME_CHARS);
+      let name = plain.trim() || "document";
+      for (let count = 2; used.has(name); count++) name = `${plain.trim() || "document"} ${count}`;
+      used.add(name);
+      block.document.name = name;
+    }
+    return found;
+  };
+  const isText = (block: ConverseBlock): boolean => "text" in block;
+  if (visit(content) && !content.some(isText)) content.push({ text: "(See the document.)" });
 }
 
 function assistantBlock(block: AssistantContent): ConverseBlock[] {
@@ -233,7 +280,8 @@ function assistantBlock(block: AssistantContent): ConverseBlock[] {
     case "serviceTool":
       return [block.raw as ConverseBlock];
     case "image":
-      return [{ text: `[Image: ${block.mimeType}]` }];
+    case "file":
+      return [{ text: `[Image: ${toFile(block).mediaType}]` }];
   }
 }
 
@@ -249,7 +297,7 @@ function cachePoint(model: Model, retention: CacheRetention = "short"): CachePoi
 }
 
 /** A model without a cache rejects a cache point. */
-function hasCache(model: Model): boolean {
+export function hasCache(model: Model): boolean {
   const given = model.quirks?.["cache"];
   if (typeof given === "boolean") return given;
   if (findFamily(model) === "nova") return true;

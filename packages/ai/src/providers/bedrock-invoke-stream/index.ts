@@ -1,6 +1,8 @@
 import type { ApiProvider } from "../../client/registry.ts";
 import { createAwsDecoder } from "../aws/decoder.ts";
 import { Reader } from "./reader.ts";
+// Only Claude has options about single messages here.
+import { formatMessages } from "../anthropic-messages/request.ts";
 import { writeRequest } from "./request.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
 import type { ApiFormat } from "../http/format.ts";
@@ -17,6 +19,9 @@ export function bedrockInvokeStream(config: ProviderConfig = {}): ApiProvider {
 const FORMAT: ApiFormat = {
   api: "bedrock-invoke-stream",
   writeRequest: writeRequest,
+  formatMessages,
+  loadFiles: async () => (await import("./files.ts")).FILES,
+  loadOptions: async () => (await import("./options.ts")).OPTIONS,
   createReader: (out) => new Reader(out),
   createDecoder: createAwsDecoder,
 };

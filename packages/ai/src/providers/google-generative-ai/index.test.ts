@@ -22,6 +22,8 @@ import {
 } from "../../testing/fake-service.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { googleGenerativeAi } from "./index.ts";
+import { prepareFiles } from "../files/prepare.ts";
+import { FILES } from "./files.ts";
 import { formatMessages } from "./request.ts";
 import { AFTER_FINISH_MS } from "../http/exchange.ts";
 
@@ -820,7 +822,9 @@ describe("the transcript", () => {
         { ...INLINE, thoughtSignature: "c2ln3" },
       ],
     });
-    expect(JSON.stringify(formatMessages(messages, older))).not.toContain("c2ln");
+    const target = { model: older, service: { id: "google", name: "Google" } };
+    const prepared = prepareFiles(messages, target, FILES);
+    expect(JSON.stringify(formatMessages(prepared, older))).not.toContain("c2ln");
   });
 
   it("sends back what was read without a difference", async () => {

@@ -17,6 +17,8 @@ export function googleGenerativeAi(config: ProviderConfig = {}): ApiProvider {
 const FORMAT: ApiFormat = {
   api: "google-generative-ai",
   writeRequest: writeRequest,
+  loadFiles: async () => (await import("./files.ts")).FILES,
+  loadOptions: async () => (await import("./options.ts")).OPTIONS,
   createReader: (out, request) => new Reader(out, request),
   // Gateways that do not know `alt=sse` answer with one array.
   createDecoder: (onPayload, contentType) =>

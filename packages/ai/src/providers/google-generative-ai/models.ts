@@ -88,6 +88,11 @@ export function isNewer(model: Model): boolean {
   return parseGeneration(model) >= LEVELS_SINCE;
 }
 
+/** Whether a model takes JSON Schema for its text; from the next generation on beside tools as well. */
+export function hasJsonSchema(model: Model): boolean {
+  return parseGeneration(model) >= BUDGETS_SINCE;
+}
+
 /** How a model differs, as it or else its service says. */
 export function quirk(model: Model, name: keyof ModelQuirks): unknown {
   return model.quirks?.[name] ?? resolveService(model).quirks?.[name];

@@ -6,6 +6,7 @@ export interface Part {
   thought?: boolean;
   thoughtSignature?: string;
   inlineData?: { mimeType?: string; data?: string };
+  fileData?: { mimeType?: string; fileUri: string };
   functionCall?: RawCall;
   functionResponse?: { id?: string; name: string; response: object; parts?: Part[] };
 }

@@ -6,9 +6,12 @@ import type {
   ServiceToolContent,
   Usage,
 } from "../../messages/messages.ts";
+import { addGrounding, countSearches } from "./grounding.ts";
+import { isNewer } from "./models.ts";
 import { ArgumentsWriter } from "./partial-args.ts";
 import type { Part, RawCall } from "./parts.ts";
 import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
+import { addLogprobs } from "../options/logprobs.ts";
 import type { RequestContext, ResponseReader } from "../http/format.ts";
 import { parseObject } from "../http/json.ts";
 
@@ -29,6 +32,7 @@ interface Candidate {
   finishReason?: string;
   finishMessage?: string;
   safetyRatings?: unknown;
+  logprobsResult?: unknown;
   citationMetadata?: unknown;
   groundingMetadata?: unknown;
   urlContextMetadata?: unknown;
@@ -101,6 +105,9 @@ export class Reader implements ResponseReader {
   /** Whole if the service said why it stopped. */
   end(): void {
     if (!this.finished) return;
+    // First, so that the end of the text shows it.
+    addGrounding(this.#out.message);
+    this.#out.usage(countSearches(this.#out.message, isNewer(this.#request.model)));
     this.#endText();
     this.#endCall(this.#stopReason === "MAX_TOKENS");
     const error = this.#createError();
@@ -109,8 +116,9 @@ export class Reader implements ResponseReader {
   }
 
   #candidate(candidate: Candidate): void {
-    const { content, finishMessage, finishReason, safetyRatings } = candidate;
+    const { content, finishMessage, finishReason, logprobsResult, safetyRatings } = candidate;
     for (const part of content?.parts ?? []) this.#part(part);
+    addLogprobs(this.#out.report, this.#request.options, logprobsResult && [logprobsResult]);
     this.#addDetail("finishMessage", finishMessage);
     this.#addDetail("safetyRatings", safetyRatings);
     this.#collect("citationMetadata", candidate.citationMetadata);

@@ -73,7 +73,18 @@ const NO_SIGNATURES: readonly unknown[] = [
   "context_engineering_is_the_way_to_go",
 ];
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"];
-const RESULT_TYPES = ["image/png", "image/jpeg", "image/webp"];
+/** "Document", "Audio" and "Video understanding". */
+const MEDIA_TYPES = [
+  ...IMAGE_TYPES,
+  "application/pdf",
+  "text/plain",
+  ...["wav", "mp3", "mpeg", "aiff", "aac", "ogg", "flac"].map((type) => `audio/${type}`),
+  ...["mp4", "mpeg", "mov", "quicktime", "avi", "x-flv", "mpg", "webm", "wmv", "3gpp"].map(
+    (type) => `video/${type}`,
+  ),
+];
+/** "Function calling with multimodal responses". */
+const RESULT_TYPES = ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
 const MODES = ["AUTO", "ANY", "NONE", "VALIDATED"];
 const LEVELS = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 /** From this generation on calls must be signed. */
@@ -124,14 +135,21 @@ function checkPart(problems: Problems, part: Fields, { at, role }: Content): voi
   if (kind === "text") {
     const isFilled = problems.text(part["text"], at) !== "" || signature !== undefined;
     problems.must(isFilled, at, "text must not be empty");
-  } else if (kind === "inlineData") checkImage(problems, part, IMAGE_TYPES, at);
+  } else if (kind === "inlineData") checkInline(problems, part, MEDIA_TYPES, at);
+  else if (kind === "fileData") checkFileData(problems, part, at);
   else if (kind === "functionCall") checkCall(problems, toFields(part["functionCall"]), at);
   else if (kind === "functionResponse") {
     checkResponse(problems, toFields(part["functionResponse"]), at);
   }
 }
 
-function checkImage(problems: Problems, part: Fields, types: readonly string[], at: string): void {
+function checkFileData(problems: Problems, part: Fields, at: string): void {
+  const { fileUri, mimeType } = problems.fields(part["fileData"], at);
+  problems.matches(fileUri, /^(?:https|gs):\/\//, at);
+  if (mimeType !== undefined) problems.matches(mimeType, /^\w+\/[\w.+-]+$/, at);
+}
+
+function checkInline(problems: Problems, part: Fields, types: readonly string[], at: string): void {
   const { data, mimeType } = problems.fields(part["inlineData"], at);
   problems.mustBeIn(mimeType, types, at);
   problems.base64(data, at);
@@ -146,7 +164,7 @@ function checkResponse(problems: Problems, answer: Fields, at: string): void {
   problems.matches(answer["name"], FUNCTION_NAME, at);
   problems.fields(answer["response"], `${at} response`);
   for (const part of toList(answer["parts"]).map(toFields)) {
-    checkImage(problems, part, RESULT_TYPES, at);
+    checkInline(problems, part, RESULT_TYPES, at);
   }
 }
 

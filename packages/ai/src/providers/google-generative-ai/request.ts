@@ -6,9 +6,12 @@ import type {
   ToolResultMessage,
   UserContent,
 } from "../../messages/messages.ts";
+import { isImage } from "../../files/file-facts.ts";
+import { toFile } from "../../files/files.ts";
 import { toJsonSchema } from "../../schema/schema.ts";
 import { isNewer, quirk, chooseThinking } from "./models.ts";
-import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
+import { transformPrepared, type MessageConstraints } from "../../messages/transform-messages.ts";
+import { isDecisionAcknowledged } from "../../messages/safety-checks.ts";
 import type { Part } from "./parts.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
@@ -21,17 +24,21 @@ const RULES: MessageConstraints = {
   ids: { pattern: /^[\w.:-]+$/, maxLength: 64 },
   names: { pattern: /^[a-zA-Z_][\w.:-]*$/, maxLength: 64 },
   unsignedThinking: "keep",
-  imageTypes: ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
-  maxImageBytes: 7_000_000,
 };
-/** Images that may be part of a result; others follow it. */
-const RESULT_IMAGES = new Set(["image/png", "image/jpeg", "image/webp"]);
+/** What may be part of a result, with its contents; other files follow it. */
+const RESULT_TYPES = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "application/pdf",
+  "text/plain",
+]);
 
 /** One request to `streamGenerateContent`. */
 export function writeRequest(request: RequestContext): ApiRequest {
   const { baseUrl, context, model, options } = request;
   const body: Record<string, unknown> = {
-    contents: toContents(transformMessages(context.messages, model, RULES), model),
+    contents: toContents(transformPrepared(context.messages, model, RULES), model),
   };
   if (context.systemPrompt?.trim()) {
     body["systemInstruction"] = { parts: [{ text: context.systemPrompt }] };
@@ -49,7 +56,9 @@ export function writeRequest(request: RequestContext): ApiRequest {
 }
 
 /** Tokens of an account, as opposed to keys, go the usual way. */
-function keyHeaders(request: RequestContext): Record<string, string> {
+export function keyHeaders(
+  request: Pick<RequestContext, "apiKey" | "service">,
+): Record<string, string> {
   const { apiKey = "", service } = request;
   const isToken =
     service.id === "google-vertex" ? !/^(AIza|AQ\.)/.test(apiKey) : apiKey.startsWith("ya29.");
@@ -58,7 +67,7 @@ function keyHeaders(request: RequestContext): Record<string, string> {
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return toContents(transformMessages(messages, model, RULES), model);
+  return toContents(transformPrepared(messages, model, RULES), model);
 }
 
 interface Content {
@@ -69,23 +78,23 @@ interface Content {
 function toContents(messages: readonly Message[], model: Model): Content[] {
   const isNew = isNewer(model);
   const contents: Content[] = [];
-  let images: Part[] = [];
+  let files: Part[] = [];
   // The results of one turn stay together and alone: what belongs to them follows.
-  const putImages = (): void => {
-    if (images.length > 0) append(contents, { role: "user", parts: images });
-    images = [];
+  const putFiles = (): void => {
+    if (files.length > 0) append(contents, { role: "user", parts: files });
+    files = [];
   };
   for (const message of messages) {
     if (message.role === "toolResult") {
       const { later, part } = toResultParts(message, isNew);
       append(contents, { role: "user", parts: [part] });
-      images.push(...later);
+      files.push(...later);
       continue;
     }
-    putImages();
+    putFiles();
     append(contents, toContent(message, isNew));
   }
-  putImages();
+  putFiles();
   // A user has to begin, and to have the last word.
   if (contents[0]?.role === "model")
     contents.unshift(createUserContent("(The conversation goes on.)"));
@@ -112,22 +121,32 @@ function isResults({ parts }: Content): boolean {
 function toResultParts(message: ToolResultMessage, isNew: boolean): { part: Part; later: Part[] } {
   const { content, isError, toolCallId, toolName } = message;
   const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  const images = content.flatMap((block) => (block.type === "image" ? [block] : []));
-  const inside = images.filter(({ mimeType }) => isNew && RESULT_IMAGES.has(mimeType));
-  const outside = images.filter((image) => !inside.includes(image));
-  const output = texts.length > 0 ? texts.join("\n") : "(The images are the result.)";
+  const files = content.flatMap((block) => (block.type === "text" ? [] : [toFile(block)]));
+  const inside = files.filter(
+    ({ mediaType, source }) =>
+      isNew && source.type === "base64" && RESULT_TYPES.has(mediaType.toLowerCase()),
+  );
+  const outside = files.filter((file) => !inside.includes(file));
+  const what = files.every(isImage) ? "images" : "files";
+  const output = texts.length > 0 ? texts.join("\n") : `(The ${what} are the result.)`;
   return {
     part: {
       functionResponse: {
         ...(isNew && { id: toolCallId }),
         name: toolName,
-        response: isError ? { error: output } : { output },
+        response: {
+          ...(isError ? { error: output } : { output }),
+          ...(isDecisionAcknowledged(message) && { safety_acknowledgement: "true" }),
+        },
         ...(inside.length > 0 && { parts: inside.map(userPart) }),
       },
     },
     later:
       outside.length > 0
-        ? [{ text: `(Images that ${toolName} gave:)` }, ...outside.map(userPart)]
+        ? [
+            { text: `(${outside.every(isImage) ? "Images" : "Files"} that ${toolName} gave:)` },
+            ...outside.map(userPart),
+          ]
         : [],
   };
 }
@@ -147,7 +166,12 @@ function toContent(message: Exclude<Message, ToolResultMessage>, isNew: boolean)
 
 function userPart(block: UserContent): Part {
   if (block.type === "text") return { text: block.text };
-  return { inlineData: { mimeType: block.mimeType, data: block.data } };
+  const { mediaType: mimeType, source } = toFile(block);
+  if (source.type === "url" || source.type === "id") {
+    const fileUri = source.type === "url" ? source.url : source.id;
+    return { fileData: { ...(!mimeType.endsWith("/*") && { mimeType }), fileUri } };
+  }
+  return { inlineData: { mimeType, data: source.type === "base64" ? source.data : "" } };
 }
 
 function assistantPart(block: AssistantContent, isNew: boolean): Part {
@@ -163,6 +187,7 @@ function assistantPart(block: AssistantContent, isNew: boolean): Part {
     case "serviceTool":
       return block.raw as Part;
     case "image":
+    case "file":
       return { ...userPart(block), ...signed(block) };
   }
 }

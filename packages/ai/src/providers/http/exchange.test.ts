@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { StreamOptions } from "../../client/client.ts";
 import type { AssistantMessageEvent } from "../../stream/events.ts";
 import type { AssistantMessage, Context, Model } from "../../messages/messages.ts";
@@ -509,6 +509,7 @@ describe("an abort", () => {
       noKey: true,
       options: { signal: control.signal },
     });
+    await vi.waitFor(() => expect(given).toBeDefined());
     control.abort();
     expect(asked.closed()).toBe(true);
     expect(given?.aborted).toBe(true);

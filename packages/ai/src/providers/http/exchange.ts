@@ -1,22 +1,28 @@
 import { Accumulator } from "../../stream/accumulate.ts";
 import { AssistantMessageEventStream } from "../../stream/assistant-stream.ts";
-import type { ConnectionWatchdog, ServiceResponse, StreamOptions } from "../../client/client.ts";
+import {
+  type ConnectionWatchdog,
+  PLAIN_OPTIONS,
+  type ServiceResponse,
+  type StreamOptions,
+} from "../../client/client.ts";
 import { type Clock, systemClock } from "../../common/clock.ts";
 import { errorMessage } from "../../common/errors.ts";
 import { isRecord } from "../../common/records.ts";
 import { isRetryable } from "../../messages/failure.ts";
 import { isLocalModel } from "../../messages/local-model.ts";
-import { explainQuirks } from "../../messages/quirks.ts";
-import type { Context, Failure, Model } from "../../messages/messages.ts";
+import type { Context, Failure, Message, Model } from "../../messages/messages.ts";
+import { isOwn } from "../../messages/transform-messages.ts";
 import type { ApiProvider } from "../../client/registry.ts";
 import { FramingError, type OnPayload, SseDecoder } from "../../stream/sse.ts";
 import { hasFailure, ProviderError, ServiceFault } from "../errors/provider-error.ts";
-import { type ServicePreset, resolveService } from "../services/presets.ts";
+import { describeService, type ServicePreset } from "../services/preset.ts";
 import type { Fetch, FetchedResponse } from "./fetch.ts";
 import type { ApiFormat, ApiRequest, RequestContext } from "./format.ts";
 import { mergeHeaders } from "./headers.ts";
+import { nearNames } from "../../schema/near-names.ts";
 import { writeJson } from "./json.ts";
-import { createRedirectLoopError, explainRedirect, findRedirect } from "./redirects.ts";
+import type { ApplyOptions } from "../options/apply.ts";
 
 /** A connection that brings no byte for this long is dead: before the response, and within it. */
 export const DEFAULT_FIRST_BYTE_MS = 300_000;
@@ -95,9 +101,9 @@ class Exchange {
   readonly #config: ProviderConfig;
   readonly #out: Accumulator;
   readonly #model: Model;
-  readonly #context: Context;
+  #context: Context;
   readonly #options: StreamOptions;
-  readonly #service: ServicePreset;
+  #service: ServicePreset;
   readonly #clock: Clock;
   readonly #control = new AbortController();
   readonly #cleanups: (() => void)[] = [];
@@ -122,7 +128,7 @@ class Exchange {
     this.#model = model;
     this.#context = context;
     this.#options = options;
-    this.#service = resolveService(model, config.services);
+    this.#service = describeService(model);
     this.#clock = options.clock ?? systemClock;
     this.#out = new Accumulator(stream, model, this.#clock.now());
   }
@@ -140,13 +146,18 @@ class Exchange {
         this.#cleanups.push(this.#clock.after(timeoutMs, () => this.#onTimeout(timeoutMs)));
       }
       this.#watchConnection();
-      const { quirks } = this.#model;
-      const problem = quirks && explainQuirks({ ...quirks });
-      if (problem !== undefined)
-        throw new TypeError(`${problem} The model "${this.#model.id}" has it.`);
+      await this.#findService();
+      await this.#checkQuirks();
+      const addOptions = await this.#prepareOptions();
       const request = await this.#createRequestContext();
       if (!request) return;
       const written = this.#format.writeRequest(request);
+      addOptions?.(
+        request,
+        written,
+        this.#format.formatMessages ?? (() => []),
+        (context) => this.#format.writeRequest({ ...request, context }).body,
+      );
       if (written.prefix !== undefined) this.#out.message.prefix = written.prefix;
       const response = await this.#send(written);
       if (response) await this.#read(response, request);
@@ -157,9 +168,40 @@ class Exchange {
     }
   }
 
+  async #findService(): Promise<void> {
+    const { home } = this.#format;
+    const { services: own } = this.#config;
+    if (!own && home?.id === this.#model.provider) this.#service = home;
+    else this.#service = (await import("../services/presets.ts")).resolveService(this.#model, own);
+  }
+
+  async #checkQuirks(): Promise<void> {
+    const { id, quirks } = this.#model;
+    if (!quirks) return;
+    const { explainQuirks } = await import("../../messages/quirk-names.ts");
+    const problem = explainQuirks({ ...quirks }, nearNames);
+    if (problem !== undefined) throw new TypeError(`${problem} The model "${id}" has it.`);
+  }
+
+  /** The table of options is loaded by requests that have some of it. */
+  async #prepareOptions(): Promise<ApplyOptions | undefined> {
+    const { apiKey: _, signal: __, thinkingLevel: ___, ...more } = this.#options;
+    const names = Object.keys(more).filter((name) => !(name in PLAIN_OPTIONS));
+    const format = names.length > 0 && (await this.#format.loadOptions?.());
+    if (!format) return undefined;
+    const { prepareOptions } = await import("../options/apply.ts");
+    const target = { model: this.#model, options: this.#options, service: this.#service };
+    const prepared = prepareOptions(format, names, target, nearNames, this.#context);
+    this.#context = prepared.context;
+    return prepared.apply;
+  }
+
   async #createRequestContext(): Promise<RequestContext | undefined> {
     const { getApiKey } = this.#config;
     const service = this.#service;
+    const isPlain = !this.#context.messages.some(hasFile);
+    const sent = isPlain ? this.#context : await this.#prepareFiles();
+    const context = await this.#withServiceTexts(sent);
     // An empty key or address counts as absent.
     const apiKey = this.#options.apiKey || (await getApiKey?.(service, this.#control.signal));
     if (this.#out.closed) return undefined;
@@ -169,7 +211,7 @@ class Exchange {
     if (!baseUrl) throw createMissingUrlError(service, this.#model);
     return {
       model: this.#model,
-      context: this.#context,
+      context,
       options: this.#options,
       service,
       baseUrl: baseUrl.trim().replace(/\/+$/, ""),
@@ -178,11 +220,37 @@ class Exchange {
     };
   }
 
+  async #prepareFiles(): Promise<Context> {
+    const [{ prepareFiles }, files] = await Promise.all([
+      import("../files/prepare.ts"),
+      this.#format.loadFiles?.(),
+    ]);
+    const target = { model: this.#model, service: this.#service };
+    return { ...this.#context, messages: prepareFiles(this.#context.messages, target, files) };
+  }
+
+  /** What another service ran and cited is text to this one. */
+  async #withServiceTexts(context: Context): Promise<Context> {
+    const isForeign = (message: Message): boolean =>
+      message.role === "assistant" &&
+      !isOwn(message, this.#model) &&
+      message.content.some((block) => block.type === "serviceTool" || "citations" in block);
+    if (!context.messages.some(isForeign)) return context;
+    const { withServiceTexts } = await import("../../service-tools/to-text.ts");
+    return { ...context, messages: withServiceTexts(context.messages, this.#model) };
+  }
+
   #findBaseUrl(): string | undefined {
     return this.#model.baseUrl || this.#config.getBaseUrl?.(this.#service) || this.#service.baseUrl;
   }
 
-  async #send({ url, headers: own, body, sign }: ApiRequest): Promise<FetchedResponse | undefined> {
+  async #send({
+    url,
+    headers: own,
+    body,
+    sign,
+    wrapFetch,
+  }: ApiRequest): Promise<FetchedResponse | undefined> {
     const { onPayload, onResponse, headers: extra } = this.#options;
     const payload =
       (await runHook("onPayload", async () => onPayload?.(body, this.#model))) ?? body;
@@ -194,7 +262,8 @@ class Exchange {
       this.#model.headers,
       extra,
     );
-    const { fetch = globalThis.fetch } = this.#config;
+    const { fetch: plain = globalThis.fetch } = this.#config;
+    const fetch = wrapFetch ? wrapFetch(plain) : plain;
     let address = url;
     for (let redirects = 0; ; redirects++) {
       this.#url = address;
@@ -216,6 +285,9 @@ class Exchange {
         const redacted = await this.#redactResponse(response);
         await runHook("onResponse", async () => onResponse(redacted, this.#model));
       }
+      if (this.#out.closed) return undefined;
+      if (!isRedirect(response)) return response;
+      const { createRedirectLoopError, findRedirect } = await import("./redirects.ts");
       if (this.#out.closed) return undefined;
       const next = findRedirect(response, address);
       if (next === undefined) return response;
@@ -322,8 +394,11 @@ class Exchange {
 
   async #explainResponse(response: FetchedResponse, body: string): Promise<ProviderError> {
     this.#location = response.headers.get("location") ?? "";
-    const redirect = explainRedirect(response, this.#url, this.#service.name);
-    if (redirect) return redirect;
+    if (isRedirect(response)) {
+      const { explainRedirect } = await import("./redirects.ts");
+      const redirect = explainRedirect(response, this.#url, this.#service.name);
+      if (redirect) return redirect;
+    }
     const { explainErrorResponse } = await import("../errors/response-error.ts");
     return explainErrorResponse(
       { status: response.status, headers: response.headers, body, url: this.#url },
@@ -492,6 +567,13 @@ function createMissingUrlError(service: ServicePreset, model: Model): ProviderEr
   );
 }
 
+function hasFile({ content }: Message): boolean {
+  return (
+    typeof content === "object" &&
+    content.some(({ type }: { type: string }) => type === "image" || type === "file")
+  );
+}
+
 /** Runs a hook of the caller. What it throws is reported with the name of the hook. */
 async function runHook<T>(name: string, run: () => Promise<T>): Promise<T> {
   try {
@@ -518,4 +600,9 @@ function isVisible(byte: number): boolean {
 /** Whether JSON or a page begins with this byte; no event of a stream does. */
 function isOpening(byte: number | undefined): boolean {
   return OPENINGS.includes(byte);
+}
+
+/** Statuses from 300 to 399, and 0 where a browser hides the rest. */
+function isRedirect({ status, type }: FetchedResponse): boolean {
+  return type === "opaqueredirect" || (status >= 300 && status <= 399);
 }

@@ -1,9 +1,12 @@
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { StreamOptions } from "../../client/client.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { Context, Model } from "../../messages/messages.ts";
+import type { Context, Message, Model } from "../../messages/messages.ts";
 import type { Framing, OnPayload } from "../../stream/sse.ts";
-import type { ServicePreset } from "../services/presets.ts";
+import type { Fetch } from "./fetch.ts";
+import type { FormatFiles } from "../files/table.ts";
+import type { FormatOptions } from "../options/table.ts";
+import type { ServicePreset } from "../services/preset.ts";
 
 /**
  * One API format: how a request is written and how a response is read. Everything that is the
@@ -12,10 +15,24 @@ import type { ServicePreset } from "../services/presets.ts";
 export interface ApiFormat {
   /** The name that models carry in `model.api`. */
   api: string;
+  /** The service that has it of its own. Others are looked up in a table that is loaded when it is needed. */
+  home?: ServicePreset;
   /** Called once for each request. What it throws ends the response as a `bad_request`. */
   writeRequest(request: RequestContext): ApiRequest;
   /** Called once for each response that has a status of success. */
   createReader(out: Accumulator, request: RequestContext): ResponseReader;
+  /** The messages as the service takes them; needed for options that are about single messages. */
+  formatMessages?: (messages: readonly Message[], model: Model) => object[];
+  /**
+   * Loads the table of the options that not every service has. Absent: `writeRequest` writes them,
+   * or refuses them.
+   */
+  loadOptions?: () => Promise<FormatOptions>;
+  /**
+   * Loads the table of the files that it takes. Called for requests that have some. Absent: images
+   * alone, with their contents, which come to `writeRequest` as they are.
+   */
+  loadFiles?: () => Promise<FormatFiles>;
   /** Splits a body of this content type into payloads. Nothing: server-sent events. */
   createDecoder?(onPayload: OnPayload, contentType: string): Framing | undefined;
 }
@@ -38,6 +55,8 @@ export interface ApiRequest {
   headers: Record<string, string>;
   /** Sent as JSON. */
   body: Record<string, unknown>;
+  /** Returns what sends it in place of the `fetch` of the provider. */
+  wrapFetch?: (fetch: Fetch) => Fetch;
   /** For `prefix` of the message that answers it. */
   prefix?: string;
   /** For services that want each request signed: returns all headers, with the signature. */

@@ -1,4 +1,4 @@
-import type { ServicePreset } from "../services/presets.ts";
+import type { ServicePreset } from "../services/preset.ts";
 import type { RequestContext } from "./format.ts";
 
 /** The key as a header, in the way of the service, or else of the format. */
@@ -7,8 +7,14 @@ export function authHeaders(
   formatAuth: NonNullable<ServicePreset["auth"]>,
 ): Record<string, string> {
   if (apiKey === undefined) return {};
-  const auth = service.auth ?? formatAuth;
+  const auth =
+    service.auth === "api-key" && isWebToken(apiKey) ? "bearer" : (service.auth ?? formatAuth);
   return auth === "bearer" ? { authorization: `Bearer ${apiKey}` } : { [auth]: apiKey };
+}
+
+/** Tokens of an account at Azure, as opposed to its keys, are JSON web tokens. */
+function isWebToken(key: string): boolean {
+  return key.startsWith("eyJ") && key.split(".").length === 3;
 }
 
 /** Headers that list features: those of a caller come on top of the request's own. */

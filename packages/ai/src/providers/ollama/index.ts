@@ -17,6 +17,8 @@ export function ollama(config: ProviderConfig = {}): ApiProvider {
 const FORMAT: ApiFormat = {
   api: "ollama",
   writeRequest: writeRequest,
+  loadFiles: async () => (await import("./files.ts")).FILES,
+  loadOptions: async () => (await import("./options.ts")).OPTIONS,
   createReader: (out, request) => new Reader(out, request),
   createDecoder: (onPayload) => new LineDecoder(onPayload),
 };

@@ -2,6 +2,7 @@ import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { AssistantMessage, Message, Usage } from "../../messages/messages.ts";
 import { ServiceFault } from "../errors/provider-error.ts";
+import { addLogprobs } from "../options/logprobs.ts";
 import type { RequestContext, ResponseReader } from "../http/format.ts";
 import { parseObject } from "../http/json.ts";
 
@@ -10,6 +11,7 @@ import { parseObject } from "../http/json.ts";
 interface Chunk {
   model?: string;
   message?: { content?: string; thinking?: string; tool_calls?: RawCall[] };
+  logprobs?: unknown;
   done?: boolean;
   done_reason?: string;
   error?: unknown;
@@ -21,7 +23,14 @@ interface RawCall {
 }
 
 /** Fields of a line that are read above, or of no use. */
-const READ: readonly string[] = ["model", "created_at", "message", "done", "done_reason"];
+const READ: readonly string[] = [
+  "model",
+  "created_at",
+  "message",
+  "logprobs",
+  "done",
+  "done_reason",
+];
 
 export class Reader implements ResponseReader {
   readonly #out: Accumulator;
@@ -39,7 +48,7 @@ export class Reader implements ResponseReader {
 
   read(data: string): void {
     const line = parseObject(data);
-    const { done, error, message, model }: Chunk = line;
+    const { done, error, logprobs, message, model }: Chunk = line;
     if (error !== undefined) throw new ServiceFault(line);
     if (model !== undefined) this.#out.message.servedModel = model;
     this.#out.start();
@@ -47,6 +56,7 @@ export class Reader implements ResponseReader {
       this.#out.thinking(this.#block("thinking"), message.thinking);
     }
     if (message?.content) this.#out.text(this.#block("text"), message.content);
+    addLogprobs(this.#out.report, this.#request.options, logprobs);
     for (const call of message?.tool_calls ?? []) this.#call(call);
     if (!message && !done) this.#out.unknown(`line with ${Object.keys(line)[0] ?? "nothing"}`);
     if (done) this.#finish(line);

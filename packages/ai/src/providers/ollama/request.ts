@@ -1,15 +1,10 @@
 import type { ChatRequest, Message as ChatMessage, Options, Tool as ChatTool } from "ollama";
 import type { StreamOptions } from "../../client/client.ts";
-import type {
-  AssistantMessage,
-  ImageContent,
-  Message,
-  Model,
-  UserContent,
-} from "../../messages/messages.ts";
+import { toFile } from "../../files/files.ts";
+import type { AssistantMessage, Message, Model, UserContent } from "../../messages/messages.ts";
 import type { JsonSchema } from "../../schema/schema.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
-import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
+import { transformPrepared, type MessageConstraints } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
 import { authHeaders } from "../http/headers.ts";
 import { joinUrl } from "../http/url.ts";
@@ -22,9 +17,6 @@ const LONG_KEEP_ALIVE = "1h";
 const RULES: MessageConstraints = {
   ids: { pattern: /^[\w-]+$/, maxLength: 64 },
   unsignedThinking: "keep",
-  imageTypes: ["image/png", "image/jpeg", "image/webp"],
-  // The server is usually one's own, and says itself what is too much for it.
-  maxImageBytes: Number.POSITIVE_INFINITY,
 };
 
 /** One request to the chat API. */
@@ -39,7 +31,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
   const body: ChatRequest = {
     model: model.id,
     stream: true,
-    messages: [...system, ...toChatMessages(transformMessages(context.messages, model, RULES))],
+    messages: [...system, ...toChatMessages(transformPrepared(context.messages, model, RULES))],
     ...(tools.length > 0 && { tools }),
     ...(think !== undefined && { think }),
     ...(Object.keys(runtime).length > 0 && { options: runtime }),
@@ -56,7 +48,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
  * The address as OLLAMA_HOST may say it: without a scheme or a port, or as the one that
  * the server listens on, which is not one to connect to.
  */
-function resolveAddress(baseUrl: string): string {
+export function resolveAddress(baseUrl: string): string {
   const [, scheme = "", host = "", port = "", path = ""] =
     /^(\w+:\/\/)?(\[[^\]]*\]|[^:/]*)(:\d+)?(.*)$/.exec(baseUrl) ?? [];
   const reachable =
@@ -67,22 +59,20 @@ function resolveAddress(baseUrl: string): string {
 
 /** The messages as this service takes them. */
 export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return toChatMessages(transformMessages(messages, model, RULES));
+  return toChatMessages(transformPrepared(messages, model, RULES));
 }
 
 function toChatMessages(messages: readonly Message[]): ChatMessage[] {
   const chat: ChatMessage[] = [];
   // Results have no images here: these follow as what the user shows, after the last result.
-  let shown: ImageContent[] = [];
+  let images: string[] = [];
   const show = (): void => {
-    const images = shown.map(({ data }) => data);
     if (images.length > 0) chat.push({ role: "user", content: "(Images of the results.)", images });
-    shown = [];
+    images = [];
   };
   for (const message of messages) {
     if (message.role === "toolResult") {
-      const images = message.content.filter((block) => block.type === "image");
-      shown.push(...images);
+      images.push(...listImages(message.content));
       chat.push({
         role: "tool",
         content: joinTexts(message.content) || "(The image follows.)",
@@ -103,8 +93,16 @@ function toChatMessages(messages: readonly Message[]): ChatMessage[] {
 
 function userMessage({ content }: Extract<Message, { role: "user" }>): ChatMessage {
   if (typeof content === "string") return { role: "user", content };
-  const images = content.flatMap((block) => (block.type === "image" ? [block.data] : []));
+  const images = listImages(content);
   return { role: "user", content: joinTexts(content), ...(images.length > 0 && { images }) };
+}
+
+/** The contents of the files, which are images: nothing else is taken. */
+function listImages(content: readonly UserContent[]): string[] {
+  return content.flatMap((block) => {
+    const source = block.type === "text" ? undefined : toFile(block).source;
+    return source?.type === "base64" ? [source.data] : [];
+  });
 }
 
 function joinTexts(content: readonly UserContent[]): string {
@@ -119,8 +117,9 @@ function assistantMessage({ content }: AssistantMessage): ChatMessage | undefine
   for (const block of content) {
     if (block.type === "text") texts.push(block.text);
     else if (block.type === "thinking") thoughts.push(block.thinking);
-    else if (block.type === "image") texts.push(`[Image: ${block.mimeType}]`);
-    else if (block.type === "toolCall") {
+    else if (block.type === "image" || block.type === "file") {
+      texts.push(`[Image: ${toFile(block).mediaType}]`);
+    } else if (block.type === "toolCall") {
       const { arguments: args, id, name } = block;
       calls.push({ ...{ id }, function: { name, arguments: args } });
     }

@@ -1,6 +1,10 @@
+import type { ChatCompletionContentPart } from "openai/resources/chat/completions";
+import { fileKind, fileName, isImage, toFileUrl } from "../../files/file-facts.ts";
+import { toFile } from "../../files/files.ts";
 import type {
   AssistantContent,
   AssistantMessage,
+  FileContent,
   ImageContent,
   Message,
   Model,
@@ -11,7 +15,7 @@ import type {
 import type { ChatDialect } from "../services/chat-quirks.ts";
 import { parseSignature } from "../http/json.ts";
 import {
-  transformMessages,
+  transformPrepared,
   type MessageConstraints,
   isOwn,
 } from "../../messages/transform-messages.ts";
@@ -19,6 +23,17 @@ import {
 export type ChatPart =
   | { type: "text"; text: string; cache_control?: object }
   | { type: "image_url"; image_url: { url: string }; cache_control?: object }
+  | { type: "video_url"; video_url: { url: string }; cache_control?: object }
+  | { type: "audio_url"; audio_url: { url: string }; cache_control?: object }
+  | { type: "file_url"; file_url: { url: string }; cache_control?: object }
+  | { type: "document_url"; document_url: string; cache_control?: object }
+  | {
+      type: "input_audio";
+      input_audio: string | { data: string; format: string };
+      cache_control?: object;
+    }
+  | (ChatCompletionContentPart.File & { cache_control?: object })
+  | { type: "file"; file_id: string; cache_control?: object }
   | { type: "thinking"; thinking: { type: "text"; text: string }[]; cache_control?: object };
 
 interface ChatCall {
@@ -45,7 +60,6 @@ const BEGIN = "(The conversation goes on.)";
 const ASK_ON = "(Go on.)";
 /** Stands for thinking that another model did, where a service insists on the field. */
 const NO_THINKING = " ";
-const IN_NEXT_MESSAGE = "(See the images in the next message.)";
 
 /** The messages as a chat service takes them. */
 export function chatMessages(
@@ -59,8 +73,8 @@ export function chatMessages(
     unsignedThinking: "keep",
   };
   const formatted: ChatMessage[] = [];
-  // A result holds text alone: its images follow once all results of the turn are there.
-  let images: ChatPart[] = [];
+  // A result holds text alone: its files follow once all results of the turn are there.
+  let files: ChatPart[] = [];
   const push = (message: ChatMessage): void => {
     if (
       message.role === "user" &&
@@ -71,38 +85,44 @@ export function chatMessages(
     }
     formatted.push(message);
   };
-  const showImages = (): void => {
-    if (images.length > 0) push({ role: "user", content: images });
-    images = [];
+  const showFiles = (): void => {
+    if (files.length > 0) push({ role: "user", content: files });
+    files = [];
   };
-  for (const message of transformMessages(
+  for (const message of transformPrepared(
     dialect.tools ? messages : describeCalls(messages),
     model,
     rules,
   )) {
     if (message.role === "toolResult") {
       const { toolName: name } = message;
+      const shown = message.content.filter((block) => block.type !== "text");
+      const what = shown.every(isImage) ? "images" : "files";
       formatted.push({
         role: "tool",
         tool_call_id: message.toolCallId,
         ...(dialect.resultName && { name }),
-        content: joinTexts(message.content, "\n") || IN_NEXT_MESSAGE,
+        content: joinTexts(message.content, "\n") || `(See the ${what} in the next message.)`,
       });
-      const shown = message.content.filter((block) => block.type === "image");
-      if (shown.length > 0)
-        images.push(textPart(`[Images that ${name} gave]`), ...shown.map(imagePart));
+      if (shown.length > 0) {
+        const label = what === "images" ? "Images" : "Files";
+        files.push(
+          textPart(`[${label} that ${name} gave]`),
+          ...shown.map((file) => filePart(file, dialect)),
+        );
+      }
       continue;
     }
-    showImages();
+    showFiles();
     if (message.role === "user") {
-      const content = userContent(message.content);
+      const content = userContent(message.content, dialect);
       push({ role: "user", content });
     } else {
       const formatted = assistantMessage(message, model, dialect);
       if (formatted) push(formatted);
     }
   }
-  showImages();
+  showFiles();
   if (dialect.userLast && formatted.at(-1)?.role === "assistant") {
     formatted.push({ role: "user", content: ASK_ON });
   }
@@ -131,19 +151,73 @@ function textPart(text: string): ChatPart {
   return { type: "text", text };
 }
 
-function imagePart({ mimeType, data }: ImageContent): ChatPart {
-  return { type: "image_url", image_url: { url: `data:${mimeType};base64,${data}` } };
+/** A file in the form that the service documents; `files.ts` says which services take which. */
+function filePart(block: ImageContent | FileContent, { fileParts }: ChatDialect): ChatPart {
+  const file = toFile(block);
+  const { mediaType, source } = file;
+  const url = toFileUrl(file);
+  switch (fileKind(mediaType)) {
+    case "image":
+      return { type: "image_url", image_url: { url } };
+    case "video":
+      return { type: "video_url", video_url: { url } };
+    case "audio":
+      if (source.type === "url" && fileParts !== "mistral") {
+        return { type: "audio_url", audio_url: { url } };
+      }
+      if (fileParts === "mistral") {
+        return { type: "input_audio", input_audio: source.type === "base64" ? source.data : url };
+      }
+      return {
+        type: "input_audio",
+        input_audio: {
+          data: source.type === "base64" ? source.data : "",
+          format: findAudioFormat(mediaType),
+        },
+      };
+    default:
+      if (source.type === "id") {
+        const at = { file_id: source.id };
+        return fileParts === "mistral" ? { type: "file", ...at } : { type: "file", file: at };
+      }
+      if (fileParts === "mistral") return { type: "document_url", document_url: url };
+      if (fileParts === "file_url") {
+        // Contents go without the beginning that makes an address of them.
+        const data = source.type === "base64" ? source.data : url;
+        return { type: "file_url", file_url: { url: data } };
+      }
+      return { type: "file", file: { filename: fileName(file), file_data: url } };
+  }
+}
+
+/** What the services call the formats whose media types have other names. */
+const AUDIO_FORMATS: Readonly<Record<string, string>> = {
+  "audio/mpeg": "mp3",
+  "audio/x-wav": "wav",
+  "audio/vnd.wave": "wav",
+  "audio/mp4": "m4a",
+  "audio/x-m4a": "m4a",
+};
+
+function findAudioFormat(mediaType: string): string {
+  const type = mediaType.toLowerCase();
+  return AUDIO_FORMATS[type] ?? type.replace(/^.*\//, "");
 }
 
 function joinTexts(content: readonly UserContent[], between: string): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(between);
 }
 
-/** Plain text where there are no images: servers of one's own often read nothing else. */
-function userContent(content: string | readonly UserContent[]): string | ChatPart[] {
+/** Plain text where there are no files: servers of one's own often read nothing else. */
+function userContent(
+  content: string | readonly UserContent[],
+  dialect: ChatDialect,
+): string | ChatPart[] {
   if (typeof content === "string") return content;
   if (content.every(({ type }) => type === "text")) return joinTexts(content, "\n\n");
-  return content.map((block) => (block.type === "text" ? textPart(block.text) : imagePart(block)));
+  return content.map((block) =>
+    block.type === "text" ? textPart(block.text) : filePart(block, dialect),
+  );
 }
 
 /** Nothing, where there is neither a text nor a call: such a message is refused. */
@@ -159,7 +233,9 @@ function assistantMessage(
     if (block.type === "text") texts.push(block.text);
     else if (block.type === "thinking") thoughts.push(block);
     else if (block.type === "toolCall") calls.push(toChatCall(block));
-    else if (block.type === "image") texts.push(`[Image: ${block.mimeType}]`);
+    else if (block.type === "image" || block.type === "file") {
+      texts.push(`[Image: ${toFile(block).mediaType}]`);
+    }
     // The service does not take back what it ran itself; its answer has the effect.
   }
   // Its own text came in one piece, and was only parted by what came in between.
@@ -240,7 +316,7 @@ function joinContents(
   return [...toParts(first), ...toParts(second)];
 }
 
-function toParts(content: ChatMessage["content"]): ChatPart[] {
+export function toParts(content: ChatMessage["content"]): ChatPart[] {
   if (typeof content === "string") return content === "" ? [] : [textPart(content)];
   return content ?? [];
 }

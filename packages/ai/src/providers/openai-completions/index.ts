@@ -1,6 +1,6 @@
 import type { ApiProvider } from "../../client/registry.ts";
 import { Reader } from "./reader.ts";
-import { writeRequest } from "./request.ts";
+import { formatMessages, writeRequest } from "./request.ts";
 import { createProvider, type ProviderConfig } from "../http/exchange.ts";
 import type { ApiFormat } from "../http/format.ts";
 
@@ -12,5 +12,8 @@ export function openaiCompletions(config: ProviderConfig = {}): ApiProvider {
 const FORMAT: ApiFormat = {
   api: "openai-completions",
   writeRequest: writeRequest,
+  formatMessages,
+  loadFiles: async () => (await import("./files.ts")).FILES,
+  loadOptions: async () => (await import("./options.ts")).OPTIONS,
   createReader: (out, request) => new Reader(out, request),
 };

@@ -1,9 +1,11 @@
+import { readCitations } from "../../messages/citations.ts";
 import type { Accumulator } from "../../stream/accumulate.ts";
 import type { DoneReason } from "../../stream/events.ts";
 import type { ServiceToolContent } from "../../messages/messages.ts";
 import { detailText, mergeDetails, type ReasoningDetail } from "./chat-messages.ts";
 import { type ChatDialect, chatDialect, chatUsage } from "../services/chat-quirks.ts";
 import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
+import { addLogprobs } from "../options/logprobs.ts";
 import type { RequestContext, ResponseReader } from "../http/format.ts";
 import { parseJsonOr, parseObject } from "../http/json.ts";
 
@@ -30,6 +32,7 @@ interface Choice {
   text?: string | null;
   finish_reason?: string | null;
   usage?: RawUsage | null;
+  logprobs?: { content?: unknown } | null;
   error?: unknown;
   [field: string]: unknown;
 }
@@ -128,6 +131,8 @@ export class Reader implements ResponseReader {
   readonly #calls: OpenCall[] = [];
   readonly #callAt = new Map<number, OpenCall>();
   readonly #ran = new Map<number, ExecutedTool>();
+  /** What the service ran; how much it bills for these it does not say. */
+  readonly #tools = new Set<string>();
   #failure: ServiceFault | undefined;
   /** It said why it stopped, and no more of its message followed. */
   #stopped = false;
@@ -210,6 +215,11 @@ export class Reader implements ResponseReader {
     const whole = this.#out.message.content.length === 0 ? choice.message : undefined;
     const delta = choice.delta ?? whole ?? { content: choice.text ?? null };
     this.#delta(delta);
+    if (choice.logprobs) {
+      const { options } = this.#request;
+      // Some give one object for several tokens.
+      addLogprobs(this.#out.report, options, choice.logprobs.content ?? [choice.logprobs]);
+    }
     if (choice["native_finish_reason"] || choice["content_filter_results"]) {
       this.#addDetails(choice, CHOICE_DETAILS);
     }
@@ -380,7 +390,9 @@ export class Reader implements ResponseReader {
   #showTool(tool: ExecutedTool, index: number): void {
     this.#endThinking();
     this.#endText();
-    this.#out.serviceTool(serviceTool(tool, index));
+    const block = serviceTool(tool, index);
+    this.#out.serviceTool(block);
+    this.#tools.add(CODE_TOOLS.test(block.name) ? "codeExecution" : "webSearch");
   }
 
   #image(url: string): void {
@@ -400,12 +412,26 @@ export class Reader implements ResponseReader {
     });
   }
 
+  /** Citations come at the end, without the text that they are of. */
+  #cite(): void {
+    const { annotations, search_results: results } = this.#out.report.details ?? {};
+    const citations = [annotations, results].flatMap((list) =>
+      Array.isArray(list) ? readCitations(list) : [],
+    );
+    const text = this.#out.message.content.find((block) => block.type === "text");
+    if (text && citations.length > 0) text.citations = citations;
+  }
+
   #finish(): void {
     this.#endThinking();
     this.#endText();
     if (this.#refusal) this.#out.textEnd(this.#refusal.contentIndex);
     for (const call of this.#calls) this.#out.toolCallEnd(call.contentIndex);
     for (const [index, tool] of this.#ran) this.#showTool(tool, index);
+    if (this.#tools.size > 0 && !this.#dialect.usageCost) {
+      this.#out.usage({ unpricedTools: [...this.#tools] });
+    }
+    this.#cite();
     if (this.#failure) throw this.#failure;
     const reason = this.#out.report.stopReason?.toLowerCase() ?? "";
     const { name } = this.#request.service;
@@ -430,6 +456,7 @@ const OUT_OF_RESOURCES = "insufficient_system_resource";
 const FAILED = new Set(["error", "network_error", OUT_OF_RESOURCES]);
 const LENGTH = new Set(["length", "max_tokens", "model_length", "model_context_window_exceeded"]);
 
+const CODE_TOOLS = /code|python/;
 const USUAL_TIERS: ReadonlySet<unknown> = new Set(["default", "auto", "on_demand", "standard"]);
 
 /** Whether a service names a tier that may have prices of its own. */

@@ -71,6 +71,8 @@ interface Dialect {
   userParts: readonly string[];
   assistantParts: readonly string[];
   tools?: boolean;
+  /** "Built-in tools" in the documentation of a service: of another type, and nothing else. */
+  builtIn?: readonly unknown[];
   /** A user may not speak right after a result. */
   assistantAfterResults?: boolean;
   /** User and assistant take turns, and a user begins. */
@@ -148,8 +150,55 @@ function checkContent(
     if (part["type"] === "image_url") {
       checkImageUrl(problems, problems.fields(part["image_url"], at)["url"], at);
     }
+    // Mistral, which alone has these, has the id of a file beside its type.
+    if (part["type"] === "file" && allowed.includes("document_url")) {
+      problems.text(part["file_id"], at);
+    } else checkFilePart(problems, part, at);
   }
 }
+
+const DATA_URL = /^data:[\w.+-]+\/[\w.+-]+;base64,[\w+/=]+$/;
+const ADDRESS = /^(?:https?:\/\/|data:[\w.+-]+\/[\w.+-]+;base64,[\w+/=]+$)/;
+
+function checkFilePart(problems: Problems, part: Fields, at: string): void {
+  switch (part["type"]) {
+    case "file": {
+      const { file_data, file_id, filename } = problems.fields(part["file"], at);
+      const hasOne = (file_data === undefined) !== (file_id === undefined);
+      problems.must(hasOne, at, "a file has its contents or an id");
+      if (file_data === undefined) return;
+      problems.must(!isBlank(filename), at, "contents need a filename");
+      problems.matches(file_data, ADDRESS, at);
+      return;
+    }
+    case "input_audio": {
+      const audio = part["input_audio"];
+      // At Mistral a text: the contents, or an address.
+      if (typeof audio === "string") {
+        problems.must(audio !== "", at, "audio is empty");
+        return;
+      }
+      const { data, format } = problems.fields(audio, at);
+      problems.base64(data, at);
+      problems.mustBeIn(format, AUDIO_FORMATS, at);
+      return;
+    }
+    case "video_url":
+    case "audio_url":
+      problems.matches(toFields(part[part["type"]])["url"], ADDRESS, at);
+      return;
+    case "document_url":
+      problems.matches(part["document_url"], ADDRESS, at);
+      return;
+    case "file_url": {
+      const url = problems.text(toFields(part["file_url"])["url"], at);
+      problems.must(!DATA_URL.test(url), at, "contents go without the beginning of an address");
+      problems.must(url !== "", at, "is empty");
+    }
+  }
+}
+
+const AUDIO_FORMATS = ["wav", "mp3", "aiff", "aac", "ogg", "flac", "m4a"];
 
 function checkAssistant(problems: Problems, message: Fields, dialect: Dialect, at: string): void {
   const { content, tool_calls: calls } = message;
@@ -220,6 +269,7 @@ function checkTools(problems: Problems, body: Fields, dialect: Dialect): void {
     const list = problems.filled(tools, "tools").map(toFields);
     problems.must(list.length <= MAX_TOOLS, "tools", `more than ${MAX_TOOLS}`);
     for (const tool of list) {
+      if (dialect.builtIn?.includes(tool["type"])) continue;
       problems.mustBeIn(tool["type"], ["function"], "tools");
       const { name, parameters } = problems.fields(tool["function"], "tools");
       problems.matches(name, TOOL_NAME, "tools");
@@ -295,19 +345,23 @@ const checkMistral = chatCheck({
 /** "API reference" and "Reasoning tokens" in OpenRouter's documentation. */
 const checkOpenRouter = chatCheck({
   ...OPENAI,
+  builtIn: ["openrouter:web_search", "openrouter:web_fetch"],
   keys: new Set([
     ...OPENAI_KEYS,
     "models",
-    "plugins",
     "provider",
     "reasoning",
     "route",
     "session_id",
+    "min_p",
+    "repetition_penalty",
+    "top_a",
     "top_k",
     "transforms",
     "usage",
   ]),
   messageKeys: ["reasoning", "reasoning_details", "images", "cache_control"],
+  userParts: ["text", "image_url", "input_audio", "file", "video_url"],
 });
 
 /** "Create chat completion", "Thinking mode" and "Tool calls" in DeepSeek's documentation. */
@@ -338,6 +392,7 @@ const checkPerplexity = chatCheck({
     "stream_mode",
   ]),
   tools: false,
+  userParts: ["text", "image_url", "file_url"],
   alternates: true,
   endsWithUser: true,
 });
@@ -348,14 +403,69 @@ const checkGroq = chatCheck({
   keys: new Set([...OPENAI_KEYS, "reasoning_format", "include_reasoning", "documents"]),
   messageKeys: ["reasoning"],
   efforts: [null, "none", "default", "low", "medium", "high"],
+  userParts: ["text", "image_url"],
+  builtIn: ["browser_search", "code_interpreter"],
 });
+
+/** Reference pages of services and servers that run open models. */
+const checkOpenModels = chatCheck({
+  ...OPENAI,
+  keys: new Set([...OPENAI_KEYS, "min_p", "repetition_penalty", "top_k"]),
+  userParts: ["text", "image_url", "input_audio", "audio_url", "video_url"],
+});
+
+/** "Chat completion" in the reference of Z.ai. */
+const checkZai = chatCheck({
+  ...OPENAI,
+  keys: new Set([
+    "model",
+    "messages",
+    "max_tokens",
+    "reasoning_effort",
+    "response_format",
+    "stop",
+    "stream",
+    "stream_options",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tool_stream",
+    "tools",
+    "top_p",
+    "user_id",
+  ]),
+  userParts: ["text", "image_url", "video_url", "file_url"],
+});
+
+/** "Use the vision models" in the documentation of Moonshot: contents, never an address. */
+const checkMoonshot = chatCheck({
+  ...OPENAI,
+  keys: new Set([...OPENAI_KEYS, "thinking"]),
+  messageKeys: ["reasoning_content", "name"],
+  userParts: ["text", "image_url", "video_url"],
+});
+
+/** Services of this format that document images alone. */
+const checkImagesAlone = chatCheck({ ...OPENAI, userParts: ["text", "image_url"] });
 
 /** What the tests of all formats know of this one. */
 export const fixture: FormatFixture = {
   check,
   serviceChecks: {
     deepseek: checkDeepSeek,
+    fireworks: checkOpenModels,
+    llamacpp: checkOpenModels,
+    lmstudio: checkOpenModels,
+    together: checkOpenModels,
+    vllm: checkOpenModels,
+    zai: checkZai,
     groq: checkGroq,
+    moonshot: checkMoonshot,
+    xai: checkImagesAlone,
+    cerebras: checkImagesAlone,
+    huggingface: checkImagesAlone,
+    "github-models": checkImagesAlone,
+    "azure-openai": chatCheck({ ...OPENAI, userParts: ["text", "image_url", "input_audio"] }),
     mistral: checkMistral,
     openrouter: checkOpenRouter,
     perplexity: checkPerplexity,

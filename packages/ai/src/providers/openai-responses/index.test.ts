@@ -18,6 +18,8 @@ import {
   listTypes,
   createPrompt,
 } from "../../testing/fake-service.ts";
+import { prepareFiles } from "../files/prepare.ts";
+import { FILES } from "./files.ts";
 import { openaiResponses } from "./index.ts";
 import { formatMessages } from "./request.ts";
 
@@ -205,6 +207,7 @@ describe("reading", () => {
         type: "text",
         text: "One",
         signature: JSON.stringify({ id: "msg_1", phase: "commentary", annotations }),
+        citations: [{ url: "https://example.org/", title: "It" }],
       },
       {
         type: "text",
@@ -889,10 +892,9 @@ describe("the transcript", () => {
       formatMessages([user, assistant([toolCall]), result("call_1", [look, PNG])], model),
     ).toMatchObject([{ content: parts }, {}, { type: "function_call_output", output: parts }]);
     const blind = { ...model, input: ["text"] } as const;
-    const [, , rest] = formatMessages(
-      [user, assistant([toolCall]), result("call_1", [look, PNG])],
-      blind,
-    );
+    const target = { model: blind, service: { id: "openai", name: "OpenAI" } };
+    const seen = [user, assistant([toolCall]), result("call_1", [look, PNG])];
+    const [, , rest] = formatMessages(prepareFiles(seen, target, FILES), blind);
     expect((rest as { output: string }).output).toMatch(/^Look\n\[Image left out/);
   });
 

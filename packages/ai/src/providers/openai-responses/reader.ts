@@ -1,7 +1,13 @@
 import type { Accumulator } from "../../stream/accumulate.ts";
+import { readCitations } from "../../messages/citations.ts";
 import type { ServiceToolContent, Usage } from "../../messages/messages.ts";
 import { ProviderError, ServiceFault } from "../errors/provider-error.ts";
-import type { ResponseReader } from "../http/format.ts";
+import type { RequestContext, ResponseReader } from "../http/format.ts";
+import { formatEach } from "./request.ts";
+import { COMPUTER, COMPUTER_CALL, toComputerArguments } from "./computer.ts";
+import { computePrefix, readState } from "./state.ts";
+import { readTicks } from "../services/ticks.ts";
+import { addLogprobs } from "../options/logprobs.ts";
 import { parseObject } from "../http/json.ts";
 import { toRecord } from "../../common/records.ts";
 
@@ -16,6 +22,7 @@ interface StreamEvent {
   delta?: unknown;
   text?: unknown;
   refusal?: unknown;
+  logprobs?: unknown;
   arguments?: unknown;
   item?: Item | null;
   response?: ResponseObject | null;
@@ -31,6 +38,8 @@ interface ResponseObject {
   error?: unknown;
   incomplete_details?: { reason?: string } | null;
   service_tier?: string | null;
+  store?: boolean | null;
+  conversation?: { id?: string } | null;
 }
 
 interface Item {
@@ -83,12 +92,14 @@ const ENDS: ReadonlySet<unknown> = new Set(["completed", "incomplete", "failed",
  */
 export class Reader implements ResponseReader {
   readonly #out: Accumulator;
+  readonly #request: RequestContext;
   readonly #items: OpenItem[] = [];
   readonly #places = new Map<number | string, OpenItem>();
   #began = false;
 
-  constructor(out: Accumulator) {
+  constructor(out: Accumulator, request: RequestContext) {
     this.#out = out;
+    this.#request = request;
   }
 
   read(data: string, name: string | undefined): void {
@@ -111,6 +122,7 @@ export class Reader implements ResponseReader {
         return this.#itemDone(toPlace(event), event.item ?? {});
       case "response.output_text.done":
       case "response.refusal.done":
+        addLogprobs(this.#out.report, this.#request.options, event.logprobs);
         return this.#fillText(this.#textAt(event), toText(event.text ?? event.refusal));
       case "response.function_call_arguments.done": {
         const open = this.#places.get(toPlace(event));
@@ -154,14 +166,14 @@ export class Reader implements ResponseReader {
     report.details = { ...report.details, [name]: value };
   }
 
-  #readHead({ id, model, usage, service_tier: tier }: ResponseObject): void {
+  #readHead({ id, model, usage, service_tier: tier }: ResponseObject, tools?: Usage): void {
     const { message, report } = this.#out;
     if (id) message.responseId = id;
     if (model) message.servedModel = model;
     if (usage) {
       report.usage = usage;
       const isOther = typeof tier === "string" && tier !== "default" && tier !== "auto";
-      this.#out.usage({ ...toUsage(usage), ...(isOther && { serviceTier: tier }) });
+      this.#out.usage({ ...toUsage(usage), ...(isOther && { serviceTier: tier }), ...tools });
     }
     this.#out.start();
   }
@@ -174,6 +186,8 @@ export class Reader implements ResponseReader {
       open.contentIndex = this.#out.thinkingStart();
     } else if (item.type === "function_call") {
       open.contentIndex = this.#out.toolCallStart(callId(item), item.name ?? "", item.id);
+    } else if (item.type === COMPUTER_CALL) {
+      open.contentIndex = this.#out.toolCallStart(callId(item), COMPUTER);
     }
     return open;
   }
@@ -256,6 +270,13 @@ export class Reader implements ResponseReader {
         this.#out.identify(contentIndex, { ...(id && { id }), ...(name && { name }) });
         return this.#out.toolCallEnd(contentIndex, whole.id);
       }
+      case COMPUTER_CALL: {
+        const { contentIndex } = open;
+        const id = callId(whole);
+        if (id) this.#out.identify(contentIndex, { id });
+        this.#out.toolCall(contentIndex, JSON.stringify(toComputerArguments(whole)));
+        return this.#out.toolCallEnd(contentIndex, JSON.stringify(whole));
+      }
       default:
         if (!isService(whole.type)) this.#out.unknown(`item ${whole.type}`);
         this.#out.serviceTool(serviceTool(whole, this.#items.indexOf(open)));
@@ -273,7 +294,8 @@ export class Reader implements ResponseReader {
       }
       const contentIndex = blocks.shift() ?? this.#out.textStart();
       this.#fillText(contentIndex, text);
-      this.#out.textEnd(contentIndex, textProof(item, part));
+      const citations = readCitations(part.annotations ?? []);
+      this.#out.textEnd(contentIndex, textProof(item, part), citations);
       if (part.refusal !== undefined) this.#detail("refusal", part.refusal);
     }
     for (const contentIndex of blocks) this.#out.textEnd(contentIndex, textProof(item, {}));
@@ -309,8 +331,9 @@ export class Reader implements ResponseReader {
   }
 
   #finish(response: ResponseObject, type: string): void {
-    this.#readHead(response);
     const { error, incomplete_details: cut, output } = response;
+    const items = output?.length ? output : this.#items.map(({ item }) => item);
+    this.#readHead(response, countTools(items));
     const named = type === "response.done" ? "completed" : type.slice("response.".length);
     const status = ENDS.has(response.status) ? (response.status ?? named) : named;
     this.#out.report.stopReason = cut?.reason ?? status;
@@ -318,6 +341,7 @@ export class Reader implements ResponseReader {
     if (cut) this.#detail("incomplete", cut);
     if (status === "failed" || status === "cancelled") throw this.#error(error ?? {}, status);
     this.#settle(output ?? []);
+    if (response.store !== false) this.#markStored();
     if (cut?.reason === "content_filter") {
       throw new ProviderError(
         "The service's content filter cut the response off. Rephrase the request, or leave out what it objects to.",
@@ -327,6 +351,17 @@ export class Reader implements ResponseReader {
     if (status === "incomplete") return this.#out.done("length");
     const calls = this.#out.message.content.some((block) => block.type === "toolCall");
     this.#out.done(calls ? "toolUse" : "stop");
+  }
+
+  /** What a later request may go on from, as long as the transcript is the same up to here. */
+  #markStored(): void {
+    const { context, model, options, service } = this.#request;
+    const { message } = this.#out;
+    const { conversation, isKept } = readState(options, service.id);
+    if (!isKept || !message.responseId) return;
+    if (conversation !== undefined) this.#detail("conversation", conversation);
+    const groups = formatEach([...context.messages, message], model);
+    message.prefix = computePrefix(groups, conversation);
   }
 
   /**
@@ -375,9 +410,16 @@ function isSame({ item: one }: OpenItem, other: Item): boolean {
 /** Of calls it takes more than their kind: none may be lost, and none be made twice. */
 function isAlike({ done, input, item: one }: OpenItem, other: Item): boolean {
   if (one.type !== other.type) return false;
+  if (one.type === COMPUTER_CALL) {
+    return !done || toComputerJson(one) === toComputerJson(other);
+  }
   if (one.type !== "function_call") return true;
   const value = toInput(other.arguments);
   return one.name === other.name && (done ? value === input : value.startsWith(input));
+}
+
+function toComputerJson(item: Item): string {
+  return JSON.stringify(toComputerArguments(item));
 }
 
 /** The JSON of a call's arguments; some services send the object itself. */
@@ -443,9 +485,30 @@ function sameJson(one: string, other: string): boolean {
   }
 }
 
+/** Tools whose calls the service bills by other measures than their number. */
+const UNPRICED: Readonly<Record<string, string>> = {
+  code_interpreter_call: "codeExecution",
+  file_search_call: "fileSearch",
+  image_generation_call: "imageGeneration",
+};
+
+/** What the service bills beside tokens: of a search the looks into pages that it found are free. */
+function countTools(items: readonly Item[]): Usage {
+  const searches = items.filter(({ action, status, type }) => {
+    const { type: kind = "search" } = toRecord(action);
+    return type === "web_search_call" && kind === "search" && status !== "failed";
+  });
+  const unpriced = new Set(items.flatMap(({ type = "" }) => UNPRICED[type] ?? []));
+  return {
+    ...(searches.length > 0 && { webSearches: searches.length }),
+    ...(unpriced.size > 0 && { unpricedTools: [...unpriced] }),
+  };
+}
+
 function toUsage(raw: RawUsage): Usage {
   const usage: Usage = {};
-  const put = (name: Exclude<keyof Usage, "cost" | "serviceTier">, value: unknown): void => {
+  type Count = Exclude<keyof Usage, "cost" | "serviceTier" | "unpricedTools">;
+  const put = (name: Count, value: unknown): void => {
     if (typeof value === "number") usage[name] = value;
   };
   const { cache_write_tokens, cached_tokens } = toRecord(raw["input_tokens_details"]);
@@ -458,5 +521,7 @@ function toUsage(raw: RawUsage): Usage {
   put("output", raw["output_tokens"]);
   put("reasoning", toRecord(raw["output_tokens_details"])["reasoning_tokens"]);
   put("totalTokens", raw["total_tokens"]);
+  const cost = readTicks(raw);
+  if (cost) usage.cost = cost;
   return usage;
 }

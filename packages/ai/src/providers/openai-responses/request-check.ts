@@ -4,6 +4,7 @@ import {
   checkImageUrl,
   toFields,
   type Fields,
+  isBlank,
   toList,
   type Problems,
   requestCheck,
@@ -55,6 +56,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
   message: "msg",
   reasoning: "rs",
   function_call: "fc",
+  computer_call: "cu",
   web_search_call: "ws",
   file_search_call: "fs",
   code_interpreter_call: "ci",
@@ -64,6 +66,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 const OTHER_ITEMS = [
   "function_call_output",
+  "computer_call_output",
   "compaction",
   "tool_search_call",
   "tool_search_output",
@@ -102,10 +105,22 @@ function checkItem(problems: Problems, item: Fields, at: string): void {
     problems.matches(item["name"], TOOL_NAME, at);
     problems.argumentsJson(item["arguments"], `${at}.arguments`);
   }
+  if (type === "computer_call_output") checkScreenshot(problems, item, at);
   if (type === "function_call_output") {
     problems.matches(item["call_id"], ID, at);
     const { output } = item;
     if (typeof output !== "string") checkParts(problems, output, INPUT_PARTS, at);
+  }
+}
+
+/** "Computer use": a picture by its address or id, and checks that have ids. */
+function checkScreenshot(problems: Problems, item: Fields, at: string): void {
+  problems.matches(item["call_id"], ID, at);
+  const output = problems.fields(item["output"], `${at}.output`);
+  problems.mustBeIn(output["type"], ["computer_screenshot"], at);
+  if (output["file_id"] === undefined) checkImageUrl(problems, output["image_url"], at);
+  for (const check of toList(item["acknowledged_safety_checks"]).map(toFields)) {
+    problems.text(check["id"], `${at}.acknowledged_safety_checks`);
   }
 }
 
@@ -132,12 +147,28 @@ function checkParts(
 ): void {
   for (const part of problems.filled(content, `${at}.content`).map(toFields)) {
     problems.mustBeIn(part["type"], allowed, at);
-    if (part["type"] === "input_image") checkImageUrl(problems, part["image_url"], at);
+    if (part["type"] === "input_image") {
+      if (part["file_id"] === undefined) checkImageUrl(problems, part["image_url"], at);
+      else problems.matches(part["file_id"], /^file-/, at);
+    }
+    if (part["type"] === "input_file") checkFile(problems, part, at);
     if (part["type"] === "output_text" && part["annotations"] !== undefined) {
       problems.must(Array.isArray(part["annotations"]), at, "annotations must be a list");
     }
     if ("text" in part) problems.must(problems.text(part["text"], at) !== "", at, "is empty");
   }
+}
+
+/** "File inputs": one of the three, and a name with contents. */
+function checkFile(problems: Problems, part: Fields, at: string): void {
+  const given = ["file_data", "file_url", "file_id"].filter((name) => part[name] !== undefined);
+  problems.must(given.length === 1, at, "a file has its contents, an address or an id");
+  if (part["file_data"] !== undefined) {
+    problems.matches(part["file_data"], /^data:[\w.+-]+\/[\w.+-]+;base64,[\w+/=]+$/, at);
+    problems.must(!isBlank(part["filename"]), at, "contents need a filename");
+  }
+  if (part["file_url"] !== undefined) problems.matches(part["file_url"], /^https?:/, at);
+  if (part["file_id"] !== undefined) problems.matches(part["file_id"], /^file-/, at);
 }
 
 /** A thought goes with what it led to, and is sealed or readable where nothing is kept. */
@@ -147,24 +178,31 @@ function checkReasoning(problems: Problems, items: readonly Fields[], index: num
   problems.must(Array.isArray(summary), at, "needs its summary, if only an empty one");
   problems.must(!!sealed || toList(content).length > 0, at, "has nothing that can be read again");
   const next = items.slice(index + 1).find(({ type }) => type !== "reasoning");
-  const isOurs = next?.["type"] === "function_call_output" || next?.["role"] === "user";
+  const isOurs = String(next?.["type"]).endsWith("_call_output") || next?.["role"] === "user";
   problems.must(next !== undefined && !isOurs, at, "comes without the item that it led to");
 }
 
 function checkCalls(problems: Problems, items: readonly Fields[]): void {
-  const waiting = new Set<unknown>();
+  const waiting = new Map<unknown, Fields>();
   const seen: unknown[] = [];
   for (const [index, item] of items.entries()) {
     const id = item["call_id"];
-    if (item["type"] === "function_call") {
-      waiting.add(id);
+    if (item["type"] === "function_call" || item["type"] === "computer_call") {
+      waiting.set(id, item);
       seen.push(id);
-    } else if (item["type"] === "function_call_output") {
-      problems.must(waiting.delete(id), `input[${index}]`, `no call ${String(id)} waits for it`);
+    } else if (item["type"] === "function_call_output" || item["type"] === "computer_call_output") {
+      const call = waiting.get(id);
+      const isFitting = `${String(call?.["type"])}_output` === item["type"];
+      problems.must(isFitting, `input[${index}]`, `no call ${String(id)} waits for it`);
+      waiting.delete(id);
+      const done = toList(item["acknowledged_safety_checks"]).map((one) => toFields(one)["id"]);
+      for (const { id: check } of toList(call?.["pending_safety_checks"]).map(toFields)) {
+        problems.mustBeIn(check, done, `input[${index}].acknowledged_safety_checks`);
+      }
     }
   }
   problems.distinct(seen, "call_id");
-  problems.must(waiting.size === 0, "input", `no output for ${[...waiting].join()}`);
+  problems.must(waiting.size === 0, "input", `no output for ${[...waiting.keys()].join()}`);
 }
 
 function checkTools(problems: Problems, body: Fields): void {

@@ -6,6 +6,8 @@ import type {
   ResponseOutputMessage,
   ResponseOutputText,
   ResponseReasoningItem,
+  ToolChoiceFunction,
+  ToolChoiceTypes,
 } from "openai/resources/responses/responses";
 import {
   type AssistantContent,
@@ -17,9 +19,18 @@ import {
   type UserContent,
 } from "../../messages/messages.ts";
 import { toToolSchema } from "../../schema/tool-schema.ts";
-import { transformMessages, type MessageConstraints } from "../../messages/transform-messages.ts";
+import { transformPrepared, type MessageConstraints } from "../../messages/transform-messages.ts";
 import type { ApiRequest, RequestContext } from "../http/format.ts";
+import {
+  COMPUTER,
+  type ComputerAnswer,
+  findComputerAnswers,
+  readComputerCall,
+} from "./computer.ts";
+import { readState } from "./state.ts";
 import { authHeaders } from "../http/headers.ts";
+import { fileName, toFileUrl } from "../../files/file-facts.ts";
+import { toFile } from "../../files/files.ts";
 import { parseJsonOr } from "../http/json.ts";
 import { joinUrl } from "../http/url.ts";
 import { findEffortWord, nearestLevel, USUAL_LEVELS } from "../services/thinking-level.ts";
@@ -32,7 +43,6 @@ const MAX_ID_CHARS = 64;
 
 const RULES: MessageConstraints = {
   ids: { pattern: /^[\w-]+$/, maxLength: MAX_ID_CHARS },
-  maxImageBytes: 20_000_000,
 };
 
 /** Items of its own tools that the service reads again; the others wait for an answer of ours. */
@@ -55,7 +65,7 @@ export function writeRequest(request: RequestContext): ApiRequest {
     model: model.id,
     stream: true,
     store: false,
-    input: toItems(transformMessages(context.messages, model, RULES), model),
+    input: formatMessages(context.messages, model),
     ...(context.systemPrompt?.trim() && { instructions: context.systemPrompt }),
     ...toolParams(request),
     ...reasoningParams(request),
@@ -76,29 +86,51 @@ export function writeRequest(request: RequestContext): ApiRequest {
 }
 
 /** The input items as this service takes them. */
-export function formatMessages(messages: readonly Message[], model: Model): object[] {
-  return toItems(transformMessages(messages, model, RULES), model);
+export function formatMessages(messages: readonly Message[], model: Model): ResponseInputItem[] {
+  return formatEach(messages, model).flatMap(({ items }) => items);
 }
 
-function toItems(messages: readonly Message[], model: Model): ResponseInputItem[] {
-  const formatted: ResponseInputItem[] = [];
+/** The same, each message with its items. */
+export function formatEach(
+  messages: readonly Message[],
+  model: Model,
+): { message: Message; items: ResponseInputItem[] }[] {
   const usedIds = new Set<string>();
-  for (const message of messages) {
-    if (message.role === "assistant") {
-      formatted.push(...assistantItems(message.content, model, formatted.length, usedIds));
-    } else if (message.role === "toolResult") {
-      formatted.push({
-        type: "function_call_output",
-        call_id: message.toolCallId,
-        output: toOutput(message.content),
-      });
-    } else {
-      const { content } = message;
-      const blocks = typeof content === "string" ? [textBlock(content)] : content;
-      formatted.push({ type: "message", role: "user", content: blocks.map(inputPart) });
-    }
+  const transformed = transformPrepared(messages, model, RULES);
+  const computer = findComputerAnswers(transformed);
+  let position = 0;
+  return transformed.map((message) => {
+    const items = toItems(message, model, position, usedIds, computer);
+    position += items.length;
+    return { message, items };
+  });
+}
+
+function toItems(
+  message: Message,
+  model: Model,
+  position: number,
+  usedIds: Set<string>,
+  computer: ComputerAnswers,
+): ResponseInputItem[] {
+  if (message.role === "assistant") {
+    return assistantItems(message.content, model, position, usedIds, computer);
   }
-  return formatted;
+  if (message.role === "toolResult") {
+    const answer = computer.get(message.toolCallId);
+    if (answer) return [answer.item, ...userItems(answer.rest)];
+    const output = toOutput(message.content);
+    return [{ type: "function_call_output", call_id: message.toolCallId, output }];
+  }
+  const { content } = message;
+  return userItems(typeof content === "string" ? [textBlock(content)] : content);
+}
+
+type ComputerAnswers = ReadonlyMap<string, ComputerAnswer | undefined>;
+
+function userItems(blocks: readonly UserContent[]): ResponseInputItem[] {
+  if (blocks.length === 0) return [];
+  return [{ type: "message", role: "user", content: blocks.map(inputPart) }];
 }
 
 function textBlock(text: string): TextContent {
@@ -107,13 +139,21 @@ function textBlock(text: string): TextContent {
 
 type InputPart = Extract<
   ResponseInputMessageContentList[number],
-  { type: "input_text" | "input_image" }
+  { type: "input_text" | "input_image" | "input_file" }
 >;
 
 function inputPart(block: UserContent): InputPart {
   if (block.type === "text") return { type: "input_text", text: block.text };
-  const image_url = `data:${block.mimeType};base64,${block.data}`;
-  return { type: "input_image", image_url, detail: "auto" };
+  const file = toFile(block);
+  const { mediaType, source } = file;
+  const url = toFileUrl(file);
+  if (mediaType.startsWith("image/")) {
+    const at = source.type === "id" ? { file_id: source.id } : { image_url: url };
+    return { type: "input_image", ...at, detail: "auto" };
+  }
+  if (source.type === "id") return { type: "input_file", file_id: source.id };
+  if (source.type === "url") return { type: "input_file", file_url: url };
+  return { type: "input_file", filename: fileName(file), file_data: url };
 }
 
 /** Plain text where that is all there is: not every service reads a list here. */
@@ -132,6 +172,7 @@ function assistantItems(
   model: Model,
   position: number,
   usedIds: Set<string>,
+  computer: ComputerAnswers,
 ): ResponseInputItem[] {
   const items: ResponseInputItem[] = [];
   let message: { id: unknown; parts: ResponseOutputMessage["content"] } | undefined;
@@ -168,6 +209,14 @@ function assistantItems(
     message = undefined;
     if (block.type === "toolCall") {
       const { id: call_id, name, signature } = block;
+      const call = readComputerCall(block);
+      // One that no screenshot answers is not known to the service as what its reasoning led to.
+      const isAnswered = !computer.has(call_id) || computer.get(call_id) !== undefined;
+      if (call && isAnswered && use(call.id)) {
+        items.push(call);
+        continue;
+      }
+      if (call) dropReasoning();
       items.push({
         type: "function_call",
         ...(withIds() && use(signature, "fc_") && { id: signature }),
@@ -223,7 +272,7 @@ function parseRecord(json = "{}"): Record<string, unknown> {
 
 type Params = Partial<ResponseCreateParamsStreaming>;
 
-function toolParams({ context, options }: RequestContext): Params {
+function toolParams({ context, options, service }: RequestContext): Params {
   const { toolChoice: choice } = options;
   const tools = (context.tools ?? []).map(({ name, description, parameters }) => ({
     type: "function" as const,
@@ -234,10 +283,12 @@ function toolParams({ context, options }: RequestContext): Params {
   }));
   if (tools.length === 0) return {};
   if (choice === undefined) return { tools };
-  return {
-    tools,
-    tool_choice: typeof choice === "object" ? { type: "function", name: choice.name } : choice,
+  const [computer] = readState(options, service.id).serviceTools ?? [];
+  const toChoice = (name: string): ToolChoiceFunction | ToolChoiceTypes => {
+    if (name !== COMPUTER || !computer) return { type: "function", name };
+    return { type: computer.preview ? "computer_use_preview" : "computer" };
   };
+  return { tools, tool_choice: typeof choice === "object" ? toChoice(choice.name) : choice };
 }
 
 function reasoningParams(request: RequestContext): Params {

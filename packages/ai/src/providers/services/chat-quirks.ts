@@ -1,7 +1,8 @@
 import type { Model, Usage } from "../../messages/messages.ts";
 import type { ChatQuirks } from "../../messages/quirks.ts";
 import { hasFeature } from "./claude-models.ts";
-import type { ServicePreset } from "./presets.ts";
+import type { ServicePreset } from "./preset.ts";
+import { readTicks } from "./ticks.ts";
 import { toRecord } from "../../common/records.ts";
 
 type Settled =
@@ -89,8 +90,11 @@ export function chatUsage(raw: Record<string, unknown>, { usageCost }: ChatDiale
   if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite;
   if (reasoning !== undefined) usage.reasoning = reasoning;
   if (totalTokens !== undefined) usage.totalTokens = totalTokens;
+  const { web_search_requests: searches } = toRecord(raw["server_tool_use"]);
+  if (typeof searches === "number" && searches > 0) usage.webSearches = searches;
   const total = usageCost && raw["is_byok"] !== true ? toNumber(raw["cost"]) : undefined;
-  if (total !== undefined) usage.cost = { total };
+  const cost = total === undefined ? readTicks(raw) : { total };
+  if (cost) usage.cost = cost;
   return usage;
 }
 

@@ -1,42 +1,8 @@
 import type { Model } from "../../messages/messages.ts";
-import type { ChatQuirks, ModelQuirks } from "../../messages/quirks.ts";
+import type { ChatQuirks } from "../../messages/quirks.ts";
+import { ANTHROPIC, defineService, describeService, type ServicePreset } from "./preset.ts";
 
-/**
- * A model service as data: its API format, its address, its key, and how it
- * differs from other services with that format. A service that is not here is a
- * model with a `baseUrl` (and `quirks`) of its own.
- */
-export interface ServicePreset {
-  /** What models carry in `model.provider`. */
-  id: string;
-  name: string;
-  api: string;
-  /** Absent where the address depends on an account: then `model.baseUrl` or the environment has it. */
-  baseUrl?: string;
-  /** Environment variables that may hold the key, the first one first. */
-  keyEnv: readonly string[];
-  /** Environment variables that may hold another address. */
-  urlEnv: readonly string[];
-  /** Answers without a key: a server of one's own. */
-  keyless?: boolean;
-  /** How a key is sent, where that differs from the format's own way. */
-  auth?: "bearer" | "api-key" | "x-api-key" | "x-goog-api-key";
-  headers?: Readonly<Record<string, string>>;
-  /** Named differences from the format; each format documents those that it knows. */
-  quirks?: Readonly<ModelQuirks>;
-}
-
-/** A service whose environment variables have the usual names, unless `more` has others. */
-function defineService(
-  id: string,
-  name: string,
-  api: string,
-  more: Partial<ServicePreset> & { quirks?: ChatQuirks } = {},
-): ServicePreset {
-  const variable = id.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
-  const env = { keyEnv: [`${variable}_API_KEY`], urlEnv: [`${variable}_BASE_URL`] };
-  return { id, name, api, ...env, ...more };
-}
+export type { ServicePreset };
 
 const CHAT = "openai-completions";
 /** Services that know a low, a high and a highest effort. */
@@ -48,9 +14,7 @@ const LOW_HIGH_MAX: ChatQuirks["efforts"] = {
 
 /** The services that are known by name. */
 export const SERVICES: readonly ServicePreset[] = [
-  defineService("anthropic", "Anthropic", "anthropic-messages", {
-    baseUrl: "https://api.anthropic.com",
-  }),
+  ANTHROPIC,
   defineService("openai", "OpenAI", "openai-responses", {
     baseUrl: "https://api.openai.com/v1",
     quirks: {
@@ -75,6 +39,11 @@ export const SERVICES: readonly ServicePreset[] = [
   defineService("google-vertex", "Google Vertex AI", "google-generative-ai", {
     baseUrl: "https://aiplatform.googleapis.com/v1/publishers/google",
     keyEnv: ["GOOGLE_VERTEX_TOKEN", "GOOGLE_VERTEX_API_KEY"],
+  }),
+  defineService("google-vertex-anthropic", "Claude on Vertex AI", "anthropic-vertex", {
+    baseUrl: "https://aiplatform.googleapis.com/v1/publishers/anthropic",
+    keyEnv: ["GOOGLE_VERTEX_TOKEN"],
+    urlEnv: ["GOOGLE_VERTEX_ANTHROPIC_BASE_URL"],
   }),
   defineService("amazon-bedrock", "Amazon Bedrock", "bedrock-converse-stream", {
     baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com",
@@ -128,6 +97,7 @@ export const SERVICES: readonly ServicePreset[] = [
       resultName: true,
       toolChoices: ["none", "any", "named"],
       emptyContent: "",
+      fileParts: "mistral",
       assistantAfterResults: true,
       userLast: true,
     },
@@ -180,6 +150,7 @@ export const SERVICES: readonly ServicePreset[] = [
       thinkingExtra: { clear_thinking: false },
       reasoningBack: "reasoning_content",
       toolChoices: [],
+      fileParts: "file_url",
       // Else arguments come only when they are whole, after a long silence.
       extra: { tool_stream: true },
     },
@@ -189,6 +160,7 @@ export const SERVICES: readonly ServicePreset[] = [
     quirks: {
       reasoning: "none",
       tools: false,
+      fileParts: "file_url",
       alternate: true,
       userLast: true,
     },
@@ -237,8 +209,5 @@ export function findService(id: string, own?: readonly ServicePreset[]): Service
 
 /** The service that a model is at: its preset, or one made of what the model says. */
 export function resolveService(model: Model, own?: readonly ServicePreset[]): ServicePreset {
-  const known = findService(model.provider, own);
-  if (known) return known;
-  // A model with an address of its own may be at a server that wants no key.
-  return defineService(model.provider, model.provider, model.api, { keyless: true });
+  return findService(model.provider, own) ?? describeService(model);
 }

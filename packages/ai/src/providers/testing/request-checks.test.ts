@@ -322,6 +322,15 @@ describe("OpenAI Responses", () => {
   const user = { type: "message", role: "user", content: [{ type: "input_text", text: "Hi" }] };
   const call = { type: "function_call", id: "fc_1", call_id: "c1", name: "look", arguments: "{}" };
   const output = { type: "function_call_output", call_id: "c1", output: "ok" };
+  const checks = [{ id: "sc_1" }];
+  const screenCall = {
+    ...{ type: "computer_call", id: "cu_1", call_id: "c1", actions: [{ type: "wait" }] },
+    pending_safety_checks: checks,
+  };
+  const screen = {
+    ...{ type: "computer_call_output", call_id: "c1" },
+    output: { type: "computer_screenshot", image_url: `data:image/png;base64,${PNG}` },
+  };
   const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "s" };
   const assistant = (id: string): Fields => ({
     type: "message",
@@ -339,6 +348,7 @@ describe("OpenAI Responses", () => {
     "gpt-5.1",
     of("Hi"),
     of([user, thought, call, output], { tools, tool_choice: "required" }),
+    of([user, screenCall, { ...screen, acknowledged_safety_checks: checks }]),
     of([user, thought, assistant("msg_1"), { ...user, content: [image] }], {
       reasoning: { effort: "low" },
     }),
@@ -349,6 +359,9 @@ describe("OpenAI Responses", () => {
     ["an unknown item", of([{ type: "thing" }]), "unknown item"],
     ["a call without an output", of([user, call]), "no output for c1"],
     ["an output without a call", of([user, output]), "waits for it"],
+    ["an output of another kind", of([user, screenCall, output]), "waits for it"],
+    ["no screenshot", of([user, screenCall, { ...screen, output: "Done" }]), "must be an object"],
+    ["an open safety check", of([user, screenCall, screen]), "acknowledged_safety_checks"],
     ["a call twice", of([call, { ...call, id: "fc_2" }, output]), "comes twice"],
     ["an id twice", of([user, assistant("msg_1"), assistant("msg_1")]), "comes twice"],
     ["an id of another kind", of([user, assistant("rs_1")]), "begin with msg"],

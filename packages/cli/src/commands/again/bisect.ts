@@ -1,4 +1,4 @@
-import type { HistoryLine } from "@gyre/coding/internal/file-history/line";
+import type { HistoryLine } from "@gyre/coding/internal/file-history/lines/line";
 import { promptText } from "@gyre/coding/internal/conversation/prompt-text";
 import { titleText } from "@gyre/coding/internal/text/session-title";
 import { oneLine } from "@gyre/coding/internal/text/shown-text";
@@ -31,7 +31,7 @@ export async function runBisect(
 }
 
 async function bisect(session: Session, command: readonly string[], io: Io): Promise<ExitCode> {
-  const { CopyInTime } = await import("@gyre/coding/internal/file-history/copy-in-time");
+  const { CopyInTime } = await import("@gyre/coding/internal/file-history/rewind/copy-in-time");
   const { header } = session;
   const copy = await CopyInTime.make(header.cwd, header.id, io.env);
   try {

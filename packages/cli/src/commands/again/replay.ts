@@ -1,7 +1,7 @@
 import { readPrompts, promptText } from "@gyre/coding/internal/file-history/prompts";
-import type { HistoryLine } from "@gyre/coding/internal/file-history/line";
+import type { HistoryLine } from "@gyre/coding/internal/file-history/lines/line";
 import { openHarness } from "@gyre/coding/internal/harness/harness";
-import { readSpending, type Spending } from "@gyre/coding/internal/harness/spending";
+import { readSpending, type Spending } from "@gyre/coding/internal/harness/session/spending";
 import { titleText } from "@gyre/coding/internal/text/session-title";
 import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import type { AgentMessage } from "@gyre/agent";
@@ -40,7 +40,7 @@ export async function runReplay(
     const prompts: string[] = [];
     for await (const prompt of readPrompts(session)) prompts.unshift(promptText(prompt));
     if (prompts.length === 0) throw new ExitError(EXIT.failed, "This session has no prompts.");
-    const { CopyInTime } = await import("@gyre/coding/internal/file-history/copy-in-time");
+    const { CopyInTime } = await import("@gyre/coding/internal/file-history/rewind/copy-in-time");
     const copy = await CopyInTime.make(session.header.cwd, session.header.id, io.env);
     try {
       const test = async (): Promise<{ test?: boolean }> =>
@@ -71,12 +71,15 @@ async function sendAgain(
   values: Values,
   io: Io,
 ): Promise<{ run: Run; session: string }> {
-  const setup = await readSetup({ ...values, mode: values.mode ?? "auto" }, io);
+  const { settings, explicit, ...setup } = await readSetup(values, io);
+  // No person is there to be asked.
+  const own = values.mode === undefined ? { ...settings, mode: "auto" as const } : settings;
   const store = await openStore(io);
   const session = await createStored(store, setup.cwd);
   try {
     const options = { env: io.env, approvals: "deny", fileHistory: true, session } as const;
-    const harness = await openHarness({ ...setup, ...options });
+    const asked = { settings: own, explicit: new Set([...explicit, "mode" as const]) };
+    const harness = await openHarness({ ...setup, ...asked, ...options });
     const abort = (): void => harness.agent.abort();
     io.signal.addEventListener("abort", abort, { once: true });
     try {

@@ -15,6 +15,7 @@ import {
   addressPlace,
   findKeyPlaces,
 } from "@gyre/coding/internal/models/service-places";
+import type { Policy } from "@gyre/coding/internal/policy/policy";
 import type { SettingsFile } from "@gyre/coding/internal/settings/load";
 import type { SettingsProblem } from "@gyre/coding/internal/settings/problem";
 import { openTerminal } from "../../core/terminal.ts";
@@ -57,11 +58,17 @@ export function checkPlatform(platform: NodeJS.Platform): Check {
     : warning("platform", `${text}: gyre is made for Linux and macOS.`);
 }
 
+/** One that cannot be used has ended the program before. */
+export function checkPolicy(policy: Pick<Policy, "path" | "describe"> | undefined): Check {
+  return ok("policy", policy ? `${policy.path}: ${policy.describe()}` : "none");
+}
+
 export function checkSettings(
   files: readonly SettingsFile[],
   problems: readonly SettingsProblem[],
 ): Check[] {
-  const found = files.map(({ of, path, state }) =>
+  const own = files.filter(({ of }) => of !== "policy file");
+  const found = own.map(({ of, path, state }) =>
     (state === "invalid" ? problem : ok)(
       "settings",
       `${of} ${path}: ${state === "missing" ? "none" : state}`,

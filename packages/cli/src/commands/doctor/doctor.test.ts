@@ -135,6 +135,29 @@ describe("gyre doctor", () => {
     expect([code, ok]).toEqual([EXIT.done, true]);
   });
 
+  it("lists what races have left", async () => {
+    const races = join(folder, "state/gyre/races");
+    const race = { version: 1, session: "abc", cwd: "/shop", at: 1, prompt: "x", startedAt: 0 };
+    await mkdir(join(races, "one"), { recursive: true });
+    await writeFile(
+      join(races, "one/race.json"),
+      JSON.stringify({ ...race, pid: NO_SUCH_PID, rivals: [] }),
+    );
+    await mkdir(join(races, "running"));
+    await writeFile(
+      join(races, "running/race.json"),
+      JSON.stringify({ ...race, pid: process.pid, rivals: [] }),
+    );
+    await mkdir(join(races, "torn"));
+    await writeFile(join(races, "torn/race.json"), '{"version": 1');
+    const found = await doctor({ ANTHROPIC_API_KEY: KEY });
+    expect(found.of("races")).toEqual([
+      expect.stringMatching(/a race in \/shop was cut off, .*gyre --resume abc, then \/race/),
+      expect.stringContaining(`${join(races, "torn")} is left of a race`),
+    ]);
+    expect(found.code).toBe(EXIT.done);
+  });
+
   it("writes a line for each, and how many are wrong", async () => {
     const io = ioWith({ LANG: "C" });
     const code = await runDoctor({}, io, { home: folder, ...HEALTHY, nodeVersion: "v18.1.0" });

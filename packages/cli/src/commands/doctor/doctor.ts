@@ -11,6 +11,7 @@ import {
   checkModel,
   checkNode,
   checkPlatform,
+  checkPolicy,
   checkProcesses,
   checkProxies,
   checkRipgrep,
@@ -21,8 +22,9 @@ import {
   findKeys,
 } from "./checks.ts";
 import { checkExtensions } from "./extensions.ts";
+import { checkRaces } from "./races.ts";
 import { EXIT } from "../../core/exit-codes.ts";
-import { readFlags } from "../../core/flag-settings.ts";
+import { pickPlace, readFlags } from "../../core/flag-settings.ts";
 import type { Io } from "../../core/io.ts";
 import { openModels } from "@gyre/coding/internal/models/models";
 import type { Values } from "../../core/options.ts";
@@ -63,18 +65,20 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
   const { env } = io;
   const cwd = resolve(io.cwd, values.cwd ?? ".");
   const at = { ...io, cwd };
-  const { files, layers, problems, settings } = await inspectSettings(
-    await readFlags(values, { env, cwd, start: io.cwd, home }),
-  );
+  const flags = await readFlags(values, { ...pickPlace(io), cwd, start: io.cwd, home });
+  const { policy } = flags;
+  const { files, layers, problems, settings } = await inspectSettings(flags);
   const own = await ownServices(settings.models);
   const keys = createKeyStore({ env });
   const found = await findKeys(io, keys, own);
-  const current = async (): Promise<Model> => (await openModels({ settings, env })).current();
+  const current = async (): Promise<Model> =>
+    (await openModels({ settings, env, policy })).current();
   const { defaultSessionFolder } = await import("@gyre/sessions");
   return [
     { name: "gyre", status: "ok", message: version() },
     checkNode(nodeVersion),
     checkPlatform(platform),
+    checkPolicy(policy),
     ...checkSettings(files, problems),
     ...(await checkExtensions({
       settings,
@@ -96,6 +100,7 @@ async function allChecks(values: Values, io: Io, parts: DoctorParts): Promise<Ch
     await checkRipgrep(parts.ripgrep ?? bundledRipgrep, at),
     await checkGit(at),
     ...(await checkSessions(defaultSessionFolder(env))),
+    ...(await checkRaces(env, Date.now())),
     checkTerminal(io, platform),
   ];
 }

@@ -1,6 +1,7 @@
-import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { McpServerEntry } from "@gyre/mcp";
 import { type Check, ok, warning, withoutSecrets } from "./checks.ts";
 import type { GuidanceOptions } from "@gyre/coding/internal/guidance/instructions";
+import { claudeFolder } from "@gyre/coding/internal/settings/project-file";
 import { configFolder } from "@gyre/coding/internal/settings/file";
 import type { SettingsLayer } from "@gyre/coding/internal/settings/load";
 import type { Settings } from "@gyre/coding/internal/settings/settings";
@@ -111,7 +112,8 @@ async function locateGuidance(
     await import("@gyre/coding/internal/guidance/agent-texts");
   const texts = new AgentTexts(agentTextFolder(env));
   const config = configFolder(env, home);
-  return { cwd, home, config, warn, texts, hold: (text) => warn(describeHeld(text)) };
+  const claude = claudeFolder(env, home);
+  return { cwd, home, config, claude, warn, texts, hold: (text) => warn(describeHeld(text)) };
 }
 
 /** What is warned of, as checks. */

@@ -175,7 +175,7 @@ describe("initialize", () => {
       agentCapabilities: {
         loadSession: true,
         mcpCapabilities: { http: true, sse: false },
-        promptCapabilities: { image: true, embeddedContext: true },
+        promptCapabilities: { image: true, audio: true, embeddedContext: true },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
       authMethods: [expect.objectContaining({ id: "key" })],
@@ -232,6 +232,28 @@ describe("authenticate", () => {
     const error = await catchError(ask(started, await open(started), "Hi"));
     expect(error.code).toBe(AUTH_REQUIRED);
     expect(error.message).toContain("The key was refused.");
+  });
+});
+
+describe("citations", () => {
+  test("are a list of sources after the answer, live and when it is loaded", async () => {
+    const citations = [
+      { url: "https://tea.example/", title: "Tea", start: 0, end: 3 },
+      { url: "https://tea.example/", title: "Tea", start: 4, end: 6 },
+      { title: "report.pdf", page: 2 },
+    ];
+    const started = await start({ script: [[say("Tea is old.", { citations })], "No sources."] });
+    const sessionId = await open(started);
+    await ask(started, sessionId, "How old is tea?");
+    const wanted =
+      "Tea is old.\n\nSources:\n- [1] Tea: https://tea.example/\n- [2] report.pdf, page 2";
+    expect(textIn(started.updates())).toBe(wanted);
+    await ask(started, sessionId, "And milk?");
+    expect(textIn(started.updates())).toBe(`${wanted}No sources.`);
+    await started.end();
+    const again = await start();
+    await again.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+    expect(textIn(again.updates())).toBe(`${wanted}No sources.`);
   });
 });
 
@@ -347,15 +369,19 @@ describe("session/prompt", () => {
     expect(text).toMatch(/<source kind=\\"file\\" name=\\"b c.ts\\"[^>]*>\\nlet b;\\n/);
   });
 
-  test("what no model can read is refused", async () => {
-    const started = await start();
+  test("audio and other files come along: the service says whether it takes them", async () => {
+    const started = await start({ script: ["Ok"] });
     const session = await open(started);
-    const audio = ask(started, session, [{ type: "audio", data: "", mimeType: "audio/wav" }]);
-    expect((await catchError(audio)).code).toBe(INVALID);
-    const blob = { uri: "file:///x.bin", blob: "AA==", mimeType: "application/zip" };
-    expect(
-      (await catchError(ask(started, session, [{ type: "resource", resource: blob }]))).message,
-    ).toContain("application/zip");
+    const blob = { uri: "file:///x.pdf", blob: "AA==", mimeType: "application/pdf" };
+    await ask(started, session, [
+      { type: "audio", data: "AAAA", mimeType: "audio/wav" },
+      { type: "resource", resource: blob },
+    ]);
+    expect(asked()).toMatchObject([
+      { type: "text" },
+      { type: "file", mediaType: "audio/wav" },
+      { type: "file", mediaType: "application/pdf", name: "x.pdf" },
+    ]);
   });
 
   test("reports each way to end", async () => {

@@ -69,6 +69,8 @@ export async function runAcp(values: Values, io: Io): Promise<ExitCode> {
     const { runLogin } = await import("../../commands/login.ts");
     return runLogin([service], {}, io);
   }
+  // One that cannot be used ends the program, and not the first session.
+  await (await import("../../core/flag-settings.ts")).readMachinePolicy(io);
   const load = async (): Promise<AcpHost> => (await import("./host.ts")).createAcpHost(values, io);
   return serveAcp({ io, version: version(), load });
 }
@@ -167,7 +169,7 @@ class AcpServer {
       agentCapabilities: {
         loadSession: true,
         mcpCapabilities: { http: true, sse: false },
-        promptCapabilities: { image: true, embeddedContext: true },
+        promptCapabilities: { image: true, audio: true, embeddedContext: true },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
       authMethods: [KEY_METHOD, ...terminalMethods(clientCapabilities)],
@@ -307,7 +309,7 @@ class AcpServer {
   }
 
   #editor(client: AgentContext): AcpEditor {
-    const { session } = this.#capabilities;
+    const { elicitation, session } = this.#capabilities;
     return {
       update: async (sessionId, update) => {
         // An editor that is gone gets nothing: the session has what was done all the same.
@@ -320,6 +322,11 @@ class AcpServer {
         client.request(methods.client.session.requestPermission, request, {
           ...(cancellationSignal && { cancellationSignal, stopWaitingOnCancel: true }),
         }),
+      elicit: (request, cancellationSignal) =>
+        client.request(methods.client.elicitation.create, request, {
+          ...{ cancellationSignal, stopWaitingOnCancel: true },
+        }),
+      canElicit: ({ kind }) => Boolean(kind === "form" ? elicitation?.form : elicitation?.url),
       shows: {
         notices: Boolean(session?.notices),
         compactions: Boolean(session?.compaction),

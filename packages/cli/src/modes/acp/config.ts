@@ -3,7 +3,6 @@ import type {
   SessionConfigSelectOption,
   SessionModeState,
 } from "@agentclientprotocol/sdk";
-import type { PermissionMode } from "@gyre/tools";
 import {
   type ModelChoice,
   MODES,
@@ -17,11 +16,11 @@ export type ConfigId = "model" | "mode" | "thinking";
 
 /** What can be set, with what is set now. */
 export function configOptions(
-  harness: Pick<Harness, "agent" | "mode" | "model">,
+  harness: Pick<Harness, "agent" | "mode" | "modes" | "model">,
   choices: readonly ModelChoice[],
 ): SessionConfigOption[] {
   const models = withCurrentModel(choices, harness.model);
-  const modes = Object.entries(MODES).map(([value, about]) => ({ value, ...about }));
+  const modes = harness.modes.map((value) => ({ value, ...MODES[value] }));
   const levels = Object.entries(THINKING).map(([value, name]) => ({ value, name }));
   return [
     select("mode", "Mode", "mode", harness.mode, modes),
@@ -31,8 +30,8 @@ export function configOptions(
 }
 
 /** The same for editors that know modes only. */
-export function modeState(mode: PermissionMode): SessionModeState {
-  const availableModes = Object.entries(MODES).map(([id, about]) => ({ id, ...about }));
+export function modeState({ mode, modes }: Pick<Harness, "mode" | "modes">): SessionModeState {
+  const availableModes = modes.map((id) => ({ id, ...MODES[id] }));
   return { currentModeId: mode, availableModes };
 }
 

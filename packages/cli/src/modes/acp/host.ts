@@ -1,6 +1,6 @@
 import { errorMessage } from "@gyre/ai";
 import type { Session, SessionStorage } from "@gyre/sessions";
-import type { McpServerEntry } from "@gyre/tools/mcp";
+import type { AskQuestion, McpServerEntry } from "@gyre/mcp";
 import type { ModelChoice } from "@gyre/coding/internal/text/choices";
 import type { Approvals, Harness } from "@gyre/coding/internal/harness/harness";
 import type { Environment, Io } from "../../core/io.ts";
@@ -11,6 +11,7 @@ export interface AcpFolder {
   /** Makes an agent for this folder. Throws an error with a message for the user, `ExitError` with `EXIT.auth` for a missing key. */
   open(options: {
     approvals: Approvals;
+    answerServer?: AskQuestion;
     session?: Session;
     /** Those of the editor, beside the ones that are set. */
     mcpServers?: readonly McpServerEntry[];
@@ -45,26 +46,22 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         import("../../slash-commands/builtin.ts"),
       ]);
       const setup = await readSetup({ ...values, cwd }, io);
-      const { settings, explicit, trusted, verbose, warn } = setup;
+      const { settings, policy, warn } = setup;
       const isKept = settings.sessions !== false && !values["no-session"];
       return {
-        open: ({ approvals, session, mcpServers = [] }) =>
+        open: ({ answerServer, approvals, session, mcpServers = [] }) =>
           openHarness({
+            ...setup,
             mcpServers: withoutTaken([...(setup.mcpServers ?? []), ...mcpServers], warn),
-            settings,
-            explicit,
-            cwd,
             env: io.env,
             onForeignCode: io.onForeignCode,
-            facts: true,
             reservedCommands: builtinCommands
               .filter(({ isReplaceable }) => !isReplaceable)
               .map(({ name }) => name),
             approvals,
-            warn,
+            ...(answerServer && { answerServer }),
+            rehearse: true,
             ...(session && { session }),
-            ...(trusted && { trusted }),
-            ...(verbose !== undefined && { verbose }),
           }),
         ...(isKept && { store: await openStore(io) }),
         env: io.env,
@@ -72,7 +69,7 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         ...(setup.layers && { layers: setup.layers }),
         models: async () => {
           const { usableModels } = await import("@gyre/coding/internal/models/usable-models");
-          return usableModels(settings, io.env);
+          return usableModels(settings, io.env, policy);
         },
       };
     },
@@ -85,9 +82,9 @@ export function createAcpHost(values: Values, io: Io): AcpHost {
         import("../../core/setup.ts"),
         import("@gyre/coding/internal/models/models"),
       ]);
-      const { settings } = await readSetup(values, io);
+      const { settings, policy } = await readSetup(values, io);
       try {
-        await (await openModels({ settings, env: io.env })).current();
+        await (await openModels({ settings, env: io.env, policy })).current();
         return undefined;
       } catch (error) {
         return errorMessage(error);

@@ -1,5 +1,5 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
-import type { McpServerConfig, McpServerEntry } from "@gyre/tools/mcp";
+import type { McpServerConfig, McpServerEntry } from "@gyre/mcp";
 import { EDITOR_SCOPE } from "@gyre/coding/internal/mcp/tools";
 
 /** The servers that an editor passes on, and the names of those that cannot be used. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findCommand } from "./prompt.ts";
+import { findCommand, parsePrompt } from "./prompt.ts";
 
 test.each([
   [["/model two"], { name: "model", rest: "two" }],
@@ -14,4 +14,25 @@ test.each([
 test("a prompt with anything but text is no command", () => {
   const image = { type: "image", data: "", mimeType: "image/png" } as const;
   expect(findCommand([{ type: "text", text: "/help" }, image])).toBeUndefined();
+});
+
+test("audio and resources that are no text are files", () => {
+  const resource = { uri: "file:///w/a%20b.pdf", mimeType: "application/pdf", blob: "JVBERg==" };
+  const blocks = [
+    { type: "text", text: "What is it? " },
+    { type: "resource", resource },
+    { type: "audio", data: "AAAA", mimeType: "audio/wav" },
+  ] as const;
+  expect(parsePrompt([...blocks], "/w")).toEqual({
+    text: "What is it? `a b.pdf`",
+    attachments: [
+      {
+        type: "file",
+        mediaType: "application/pdf",
+        name: "a b.pdf",
+        source: { type: "base64", data: "JVBERg==" },
+      },
+      { type: "file", mediaType: "audio/wav", source: { type: "base64", data: "AAAA" } },
+    ],
+  });
 });

@@ -1,20 +1,24 @@
-import { isAbsolute, relative, sep } from "node:path";
+import { basename, isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
-import { type ImageContent, type TextContent, toUrl } from "@gyre/ai";
+import {
+  type FileContent,
+  guessMediaType,
+  type ImageContent,
+  toUrl,
+  type UserContent,
+} from "@gyre/ai";
 import { fromSource } from "@gyre/tools";
 import { parseCommand } from "@gyre/coding/internal/conversation/command";
 import type { PromptRequest } from "@gyre/coding/internal/harness/harness";
-import { AcpInvalidError } from "./error.ts";
 
 /**
  * What an editor's user asks, as a model reads it: text and links in their order, then the
- * content that came along, marked as data. Throws `AcpInvalidError` for a block that an agent of
- * these capabilities is not sent.
+ * content that came along, marked as data.
  */
 export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): PromptRequest {
   let text = "";
-  const attached: TextContent[] = [];
+  const attached: UserContent[] = [];
   const images: ImageContent[] = [];
   for (const block of blocks) {
     switch (block.type) {
@@ -36,14 +40,13 @@ export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): Promp
         } else if (resource.mimeType?.startsWith("image/")) {
           images.push({ type: "image", data: resource.blob, mimeType: resource.mimeType });
         } else {
-          throw new AcpInvalidError(
-            `"${name}" is neither text nor an image (${resource.mimeType ?? "no type given"}).`,
-          );
+          attached.push(toBlock(resource.blob, resource.mimeType ?? guessMediaType(name), name));
         }
         break;
       }
       case "audio":
-        throw new AcpInvalidError("Audio is not understood. Send text or images.");
+        attached.push(toBlock(block.data, block.mimeType));
+        break;
     }
   }
   return {
@@ -51,6 +54,12 @@ export function parsePrompt(blocks: readonly ContentBlock[], cwd: string): Promp
     ...(attached.length > 0 && { attachments: attached }),
     ...(images.length > 0 && { images }),
   };
+}
+
+/** A file as it came. Whether the model takes it is said when it is asked. */
+function toBlock(data: string, mediaType = "application/octet-stream", name?: string): FileContent {
+  const named = name === undefined ? {} : { name: basename(name) };
+  return { type: "file", mediaType, ...named, source: { type: "base64", data } };
 }
 
 /** "/name rest", if that is all there is to a prompt. */

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type {
+  CreateElicitationRequest,
+  CreateElicitationResponse,
   ContentBlock,
   NoticeSeverity,
   PromptResponse,
@@ -13,16 +15,30 @@ import type {
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
 import { toRecord, totalTokens } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { type ApprovalAnswer, type ApprovalRequest, ruleFor, type Todo } from "@gyre/tools";
-import type { McpServerEntry } from "@gyre/tools/mcp";
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type EffectsReport,
+  ruleFor,
+  type Todo,
+} from "@gyre/tools";
+import type { AskQuestion, McpAnswer, McpQuestion, McpServerEntry } from "@gyre/mcp";
 import { availableCommands, runSlashCommand, type SlashOutcome } from "./commands.ts";
 import { configOptions, modeState } from "./config.ts";
 import { AcpAuthError, AcpInvalidError } from "./error.ts";
 import type { AcpFolder } from "./host.ts";
+import {
+  effectContent,
+  effectOptions,
+  effectsContent,
+  MAX_PICKED,
+  pickOptions,
+} from "./effects.ts";
 import { permissionOptions } from "./permission.ts";
 import { findCommand, parsePrompt } from "./prompt.ts";
 import { proposedContent, createCallView } from "./tool-call.ts";
 import { createPlan, Updates } from "./updates.ts";
+import { canKeep } from "../../text/effects-text.ts";
 import { retryText } from "../print/progress.ts";
 import { isMode, isThinkingLevel, type ModelChoice } from "@gyre/coding/internal/text/choices";
 import type { Harness, Outcome } from "@gyre/coding/internal/harness/harness";
@@ -37,6 +53,13 @@ export interface AcpEditor {
     request: RequestPermissionRequest,
     signal?: AbortSignal,
   ): Promise<RequestPermissionResponse>;
+  /** Has the user fill in a form, or open a page. Rejects when `signal` fires first. */
+  elicit(
+    request: CreateElicitationRequest,
+    signal: AbortSignal,
+  ): Promise<CreateElicitationResponse>;
+  /** Whether it says that it can do so. */
+  canElicit(question: McpQuestion): boolean;
   /** What it says it can show. */
   shows: { notices: boolean; compactions: boolean };
 }
@@ -97,9 +120,12 @@ export class AcpSession {
     let session: AcpSession | undefined;
     const approvals = (request: ApprovalRequest): Promise<ApprovalAnswer> =>
       session ? session.#ask(request) : Promise.resolve({ allow: false });
+    const answerServer: AskQuestion = (question, signal) =>
+      session ? session.#answerServer(question, signal) : Promise.resolve({ action: "decline" });
     try {
       const harness = await folder.open({
         approvals,
+        answerServer,
         ...(file && { session: file }),
         ...(mcpServers && { mcpServers }),
       });
@@ -115,7 +141,7 @@ export class AcpSession {
   /** What can be set, in both of the protocol's ways. */
   configuration(): { modes: SessionModeState; configOptions: SessionConfigOption[] } {
     return {
-      modes: modeState(this.#harness.mode),
+      modes: modeState(this.#harness),
       configOptions: configOptions(this.#harness, this.#models),
     };
   }
@@ -353,7 +379,7 @@ export class AcpSession {
 
   /** Asks the user. No answer is a no. */
   async #ask(request: ApprovalRequest): Promise<ApprovalAnswer> {
-    const { callId, tool, args, access, reason, signal, fingerprint } = request;
+    const { callId, tool, args, access, reason, signal, effects } = request;
     const isForeign = await this.#updates.announce(callId, tool, args);
     const rule = ruleFor(request);
     const summary = [access?.summary, reason].filter(Boolean).join("\n\n");
@@ -366,22 +392,99 @@ export class AcpSession {
         status: "pending",
         rawInput: args,
         content: [
-          ...proposedContent(tool, args, this.cwd, this.#updates.before(callId)),
+          ...(effects
+            ? effectsContent(effects, this.cwd)
+            : proposedContent(tool, args, this.cwd, this.#updates.before(callId))),
           { type: "content", content: { type: "text", text: summary } },
         ],
       },
-      options: permissionOptions(rule),
+      options: effects ? effectOptions(effects, rule) : permissionOptions(rule),
     };
     const chosen = await this.#chosen(question, signal);
-    const isAllowed = chosen === "allow" || (chosen === "always" && rule !== undefined);
+    const answer = await this.#toAnswer(chosen, question, request, rule);
+    const isAllowed = answer.allow !== false;
     // What a sub-agent does is not sent: its call is over for the editor with the answer.
     if (isForeign) await this.#updates.setStatus(callId, isAllowed ? "completed" : "failed");
     else if (isAllowed) await this.#updates.setStatus(callId, "in_progress");
-    if (chosen === "always" && rule !== undefined) return { allow: "always", rule };
-    if (isAllowed) return { allow: true, fingerprint };
-    return chosen === undefined
-      ? { allow: false, reason: "the question was canceled." }
-      : { allow: false };
+    return answer;
+  }
+
+  /** What an option means. One that was not offered is a no. */
+  async #toAnswer(
+    chosen: string | undefined,
+    question: RequestPermissionRequest,
+    { fingerprint, effects, signal }: ApprovalRequest,
+    rule: string | undefined,
+  ): Promise<ApprovalAnswer> {
+    const isOffered = question.options.some(({ optionId }) => optionId === chosen);
+    switch (isOffered ? chosen : undefined) {
+      case "always":
+        return rule === undefined ? { allow: false } : { allow: "always", rule };
+      case "allow":
+      case "keep":
+        return { allow: true, fingerprint };
+      case "direct":
+        return { allow: true, fingerprint, direct: true };
+      case "pick": {
+        const keep = effects && (await this.#pick(question, effects, signal));
+        return keep && keep.length > 0 ? { allow: true, fingerprint, keep } : { allow: false };
+      }
+      default:
+        return chosen === undefined
+          ? { allow: false, reason: "the question was canceled." }
+          : { allow: false };
+    }
+  }
+
+  /** Asks about the effects of a command one by one; nothing where the user does not answer. */
+  async #pick(
+    question: RequestPermissionRequest,
+    { effects }: EffectsReport,
+    signal: AbortSignal | undefined,
+  ): Promise<number[] | undefined> {
+    const all = effects.filter(canKeep);
+    const kept: number[] = [];
+    for (const [index, effect] of all.entries()) {
+      const left = all.length - index - 1;
+      const isLast = left > 0 && index + 1 >= MAX_PICKED;
+      const chosen = await this.#chosen(
+        {
+          ...question,
+          toolCall: { ...question.toolCall, content: effectContent(effect, this.cwd) },
+          options: pickOptions(left).filter(
+            ({ optionId }) => !isLast || optionId.endsWith("-rest"),
+          ),
+        },
+        signal,
+      );
+      if (chosen === undefined) return undefined;
+      if (chosen.startsWith("keep")) kept.push(effect.id);
+      if (chosen === "keep-rest") kept.push(...all.slice(index + 1).map(({ id }) => id));
+      if (chosen.endsWith("-rest")) break;
+    }
+    return kept;
+  }
+
+  async #answerServer(question: McpQuestion, signal: AbortSignal): Promise<McpAnswer> {
+    const { answerInEditor } = await import("./server-question.ts");
+    const editor = this.#editor;
+    try {
+      return await answerInEditor(
+        question,
+        this.id,
+        {
+          ...(editor.canElicit(question) && {
+            elicit: (request, until) => editor.elicit(request, until),
+          }),
+          choose: (request, until) => this.#chosen({ ...request, sessionId: this.id }, until),
+          notice: (text) => this.notice("warning", text),
+        },
+        signal,
+      );
+    } catch (error) {
+      if (signal.aborted) return { action: "cancel" };
+      throw error;
+    }
   }
 
   async #chosen(

@@ -6,8 +6,8 @@ import type {
   ToolKind,
 } from "@agentclientprotocol/sdk";
 import { type AgentToolResult, type FileChange, present } from "@gyre/agent";
-import type { UserContent } from "@gyre/ai";
-import { findPresentation } from "@gyre/tools/catalog";
+import { describeFile, type FileContent, fileKind, toFile, type UserContent } from "@gyre/ai";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
 
 type Args = Readonly<Record<string, unknown>>;
 type Result = Pick<AgentToolResult, "content" | "details">;
@@ -98,11 +98,23 @@ export function createContent(
 
 /** A piece of a message or result, as an editor shows it. */
 export function createBlock(block: UserContent, isFenced = false): ContentBlock {
-  if (block.type === "image") {
-    return { type: "image", data: block.data, mimeType: block.mimeType };
-  }
+  if (block.type !== "text") return createFileBlock(toFile(block));
   const { text } = block;
   return { type: "text", text: isFenced && text !== "" ? fenced(text) : text };
+}
+
+/** A file as an editor shows it: with its contents, by its address, or by its name alone. */
+export function createFileBlock(file: FileContent): ContentBlock {
+  const { mediaType: mimeType, name, source } = file;
+  if (source.type === "url") {
+    return { type: "resource_link", uri: source.url, name: name ?? source.url, mimeType };
+  }
+  if (source.type !== "base64") return { type: "text", text: `[file: ${describeFile(file)}]` };
+  const { data } = source;
+  const kind = fileKind(mimeType);
+  if (kind === "image" || kind === "audio") return { type: kind, data, mimeType };
+  const uri = `file:///${encodeURIComponent(name ?? "file")}`;
+  return { type: "resource", resource: { uri, mimeType, blob: data } };
 }
 
 function fenced(text: string): string {

@@ -6,16 +6,20 @@ import type {
   ToolCallStatus,
 } from "@agentclientprotocol/sdk";
 import type { AgentEvent, AgentMessage, AgentToolResult } from "@gyre/agent";
-import type {
-  AssistantMessage,
-  AssistantMessageEvent,
-  ImageContent,
-  ServiceToolContent,
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  type FileContent,
+  type ImageContent,
+  type ServiceToolContent,
+  toFile,
 } from "@gyre/ai";
 import type { Todo, Toolset } from "@gyre/tools";
+import { listCitedSources } from "../../text/service-tool-text.ts";
 import {
   announcedView,
   createBlock,
+  createFileBlock,
   changedLocations,
   changedPaths,
   type CallView,
@@ -65,6 +69,8 @@ export class Updates {
         return;
       case "message_update":
         return this.#delta(event.assistantMessageEvent);
+      case "message_end":
+        return event.message.role === "assistant" ? this.#sources(event.message) : undefined;
       case "tool_execution_start":
         return this.#started(event.toolCallId, event.toolName, event.args);
       case "tool_execution_update":
@@ -141,8 +147,8 @@ export class Updates {
     return this.#chunk("agent_thought", { type: "text", text }, this.#thoughtId);
   }
 
-  #image({ data, mimeType }: Pick<ImageContent, "data" | "mimeType">): Promise<void> {
-    return this.#chunk("agent_message", { type: "image", data, mimeType }, this.#messageId);
+  #file(block: ImageContent | FileContent): Promise<void> {
+    return this.#chunk("agent_message", createFileBlock(toFile(block)), this.#messageId);
   }
 
   #chunk(
@@ -176,7 +182,8 @@ export class Updates {
       case "service_tool":
         return this.#serviceTool(event.content);
       case "image":
-        return this.#image(event.content);
+      case "file":
+        return this.#file(event.content);
       default:
         return undefined;
     }
@@ -283,10 +290,18 @@ export class Updates {
           await this.#serviceTool(block);
           break;
         case "image":
-          await this.#image(block);
+        case "file":
+          await this.#file(block);
           break;
       }
     }
+    await this.#sources(message);
+  }
+
+  /** What an answer cites: an editor knows no citations, and shows them as a list below it. */
+  async #sources({ content }: AssistantMessage): Promise<void> {
+    const lines = listCitedSources(content).map((line) => `\n- ${line}`);
+    if (lines.length > 0) await this.#text(`\n\nSources:${lines.join("")}`);
   }
 }
 

@@ -69,7 +69,7 @@ describe("the story", () => {
       "✗ shell node --test --test-reporter=spec  exit code 1",
       "actual: 999,",
       "1 of 3 tests fails, `no cent is lost`: `999 !== 1000`.",
-      "17 lines",
+      "● read 2 files  bill.test.js, bill.js",
       "3 × 333 = 999",
       "● edit bill.js",
       `- ${BROKEN_CODE.trimEnd()}`,

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { BROKEN_CODE, FIXED_CODE, SOURCE_FILE, TEST_COMMAND } from "./project.ts";
+import { textIo } from "../../testing/command-io.ts";
 import { openModel } from "./live-model.ts";
 
 const MAIN = fileURLToPath(new URL("../../../dist/main.js", import.meta.url));
@@ -15,7 +16,7 @@ const TURNS: readonly (readonly object[])[] = [
   [
     text("No."),
     call("toolu_2", "shell", { command: "curl example.org" }),
-    call("toolu_3", "shell", { command: TEST_COMMAND, unsandboxed: { reason: "It is better." } }),
+    call("toolu_3", "shell", { command: TEST_COMMAND, unsandboxed: "It is better." }),
   ],
   [
     call("toolu_4", "edit", {
@@ -157,11 +158,11 @@ describe("gyre demo --model", () => {
 
 describe("openModel", () => {
   it("takes a model that the catalog does not know at its word", async () => {
-    expect(await openModel("groq/brand-new-1", {})).toMatchObject({
+    expect(await openModel("groq/brand-new-1", textIo())).toMatchObject({
       service: "Groq",
       model: { id: "brand-new-1", api: "openai-completions", provider: "groq" },
     });
-    await expect(openModel("nowhere/brand-new-1", {})).rejects.toThrow(
+    await expect(openModel("nowhere/brand-new-1", textIo())).rejects.toThrow(
       'No model fits "nowhere/brand-new-1"',
     );
   });

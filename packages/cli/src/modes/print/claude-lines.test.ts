@@ -54,6 +54,8 @@ it("has an init, each message with its calls and results, and a result", async (
     mcp_servers: [],
     model: "claude-sonnet-5-5",
     permissionMode: "default",
+    slash_commands: ["init", "review"],
+    apiKeySource: "ANTHROPIC_API_KEY",
   });
   const id = expect.stringMatching(/^toolu_/);
   expect(call).toMatchObject({
@@ -118,4 +120,9 @@ it("ends with a result where nothing could be asked", async () => {
     num_turns: 0,
     errors: [expect.stringContaining("nothing-like-it")],
   });
+});
+
+it("has a line break between the parts of the answer in its result", async () => {
+  const all = await lines([{ say: [{ text: "One." }, { text: "Two." }] }]);
+  expect(all.at(-1)).toMatchObject({ type: "result", result: "One.\nTwo." });
 });

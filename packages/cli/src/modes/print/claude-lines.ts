@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { AgentEvent } from "@gyre/agent";
 import { type AssistantMessage, textOf, type ToolResultMessage, type Usage } from "@gyre/ai";
 import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { Environment } from "../../core/io.ts";
+import type { Setup } from "../../core/setup.ts";
 
 /** What ended a run, as both formats say it. */
 export interface RunResult {
@@ -44,12 +46,17 @@ export class ClaudeLines {
   /** What each call was given, for those that were denied. */
   readonly #inputs = new Map<string, Readonly<Record<string, unknown>>>();
 
+  /** The parts of the last answer. */
+  #parts: readonly string[] = [];
+
   constructor(harness: Harness) {
     this.#harness = harness;
   }
 
-  opening(): object {
+  async opening(setup: Setup, env: Environment): Promise<object> {
     const { agent, mcp, mode, model, toolset } = this.#harness;
+    const { listPromptCommands } = await import("./prompt-command.ts");
+    const commands = await listPromptCommands({ harness: this.#harness, setup, env });
     return this.#line({
       type: "system",
       subtype: "init",
@@ -58,8 +65,8 @@ export class ClaudeLines {
       mcp_servers: (mcp?.status() ?? []).map(({ name, state }) => ({ name, status: state })),
       model: model.id,
       permissionMode: MODE_NAMES[mode] ?? mode,
-      slash_commands: [],
-      apiKeySource: "none",
+      slash_commands: commands.map(({ name }) => name),
+      apiKeySource: await findKeySource(model.provider, setup, env),
       output_style: "default",
     });
   }
@@ -73,10 +80,14 @@ export class ClaudeLines {
   }
 
   result(result: RunResult): object {
-    return this.#line(claudeResult(result, this.#inputs));
+    // Claude Code has a line break between the parts of an answer, between which a model may have searched the web.
+    const text =
+      this.#parts.length > 1 && result.text !== "" ? this.#parts.join("\n").trim() : result.text;
+    return this.#line(claudeResult({ ...result, text }, this.#inputs));
   }
 
   #assistant(message: AssistantMessage): object {
+    this.#parts = message.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
     const content = message.content.flatMap((block): object[] => {
       switch (block.type) {
         case "text":
@@ -158,6 +169,20 @@ export function claudeResult(
     })),
     uuid: randomUUID(),
   };
+}
+
+/** Where the key of a service is, in the words of Claude Code. */
+async function findKeySource(provider: string, setup: Setup, env: Environment): Promise<string> {
+  if (setup.apiKey !== undefined) return "temporary";
+  const [{ createKeyStore }, { findKeyPlaces }] = await Promise.all([
+    import("@gyre/ai/node"),
+    import("@gyre/coding/internal/models/service-places"),
+  ]);
+  const { places } = await findKeyPlaces(env, createKeyStore({ env }));
+  const found = places.get(provider);
+  if (!found) return "none";
+  const names = { environment: found.place, file: "/login managed key", command: "apiKeyHelper" };
+  return names[found.from];
 }
 
 function claudeUsage({ input = 0, output = 0, cacheRead = 0, cacheWrite = 0 }: Usage): object {

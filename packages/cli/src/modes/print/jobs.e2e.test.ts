@@ -763,6 +763,29 @@ describe("input and output", () => {
     expect(resultsIn(ended.requests[1])).toMatchObject([{ is_error: true }]);
   });
 
+  it("asks a service that has structured output for it, and for a repair in the same form", async () => {
+    const schema = {
+      type: "object",
+      properties: { legs: { type: "integer" } },
+      required: ["legs"],
+    };
+    const home = join(program.entry, "../..", "home-structured");
+    mkdirSync(join(home, "work"), { recursive: true });
+    writeFileSync(join(home, "work/fox.json"), JSON.stringify(schema));
+    const ended = await run(
+      [{ say: '{"legs":"many"}' }, { say: '{"legs":4}' }],
+      ["-p", "How many legs has a fox?", "--schema", "fox.json"],
+      { home },
+    );
+    expect([ended.code, ended.stdout, stripSandboxLine(ended)]).toEqual([0, '{"legs":4}\n', ""]);
+    expect(ended.requests[0]?.body).toMatchObject({
+      output_config: { format: { type: "json_schema", schema: { required: ["legs"] } } },
+    });
+    const sent = JSON.stringify(ended.requests[1]?.body);
+    expect(sent).toContain("/legs: expected integer");
+    expect(sent).not.toContain('"name":"final_answer"');
+  });
+
   it("ends with 1 where no answer fits the schema", async () => {
     const home = join(program.entry, "../..", "home-no-schema");
     mkdirSync(join(home, "work"), { recursive: true });
@@ -798,7 +821,8 @@ describe("input and output", () => {
       denied: [],
     });
     const types = events.map(({ type }) => type);
-    expect(types.filter((type) => type === "message_end")).toHaveLength(4);
+    // The facts of the start are one of them.
+    expect(types.filter((type) => type === "message_end")).toHaveLength(5);
     expect(types.filter((type) => type === "tool_execution_end")).toHaveLength(1);
     // Deltas alone: the message so far is not repeated.
     for (const event of events) {

@@ -23,7 +23,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-async function print(isTTY: boolean): Promise<string> {
+async function print(isTTY: boolean, more: Values = {}): Promise<string> {
   let out = "";
   const io = textIo({
     cwd: join(home, "work"),
@@ -37,9 +37,39 @@ async function print(isTTY: boolean): Promise<string> {
       ANTHROPIC_BASE_URL: service.url,
     },
   });
-  await runPrint(["Hi"], { "no-session": true, quiet: true }, io);
+  await runPrint(["Hi"], { "no-session": true, quiet: true, ...more }, io);
   return out;
 }
+
+describe("an answer that cites", () => {
+  const cited = {
+    type: "web_search_result_location",
+    url: "https://tea.example/",
+    title: "Tea\u001B[2J",
+    encrypted_index: "Eo8B",
+    cited_text: "...",
+  };
+
+  beforeEach(async () => {
+    await service.close();
+    const texts = [{ text: "Tea is old.", citations: [cited] }, { text: " Milk is not." }];
+    service = await scriptedService([{ say: texts }]);
+  });
+
+  it("has the list of its sources below it", async () => {
+    expect(await print(true)).toBe(
+      "Tea is old. [1] Milk is not.\n\nSources:\n[1] Tea: https://tea.example/\n",
+    );
+  });
+
+  it("has them as data in JSON, and its text as it came", async () => {
+    const result = JSON.parse(await print(false, { output: "json" })) as object;
+    expect(result).toMatchObject({
+      text: "Tea is old. Milk is not.",
+      sources: [{ url: "https://tea.example/", title: cited.title }],
+    });
+  });
+});
 
 describe("a session in a database", () => {
   const ask = async (prompt: string, more: Values): Promise<string> => {

@@ -1,7 +1,14 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type AgentEvent, listCalls } from "@gyre/agent";
-import { errnoOf, errorMessage, textOf, type Usage, type UserContent } from "@gyre/ai";
+import {
+  type Citation,
+  errnoOf,
+  errorMessage,
+  textOf,
+  type Usage,
+  type UserContent,
+} from "@gyre/ai";
 import { toWireEvent } from "@gyre/server";
 import { findRuleFile } from "@gyre/coding/internal/permissions/rule-book";
 import { sanitize } from "@gyre/tools";
@@ -40,6 +47,8 @@ interface Result {
   exitCode: ExitCode;
   /** The text of the last answer. */
   text: string;
+  /** What its texts cite, as their service reports it. */
+  sources?: readonly Pick<Citation, "url" | "title" | "fileId">[];
   /** With --schema: the answer that fits it. */
   output?: unknown;
   /** What went wrong, for people, and of which kind it is. */
@@ -86,7 +95,7 @@ async function printed(args: readonly string[], asked: Asked): Promise<ExitCode>
   const { values, io } = asked;
   const schema =
     values.schema === undefined ? undefined : readAnswerSchema(resolve(io.cwd, values.schema));
-  const setup = await readSetup(values, io);
+  const setup = await readSetup(values, io, { quietAboutShared: values.quiet ?? false });
   const stop = deadline(setup, io.signal);
   try {
     const { words, files } = await readFiles(args, io);
@@ -141,12 +150,12 @@ async function answer(text: string, schema: AnswerSchema | undefined, job: Job):
 
 async function run(
   harness: Harness,
-  text: string,
+  typed: string,
   output: AnswerSchema | undefined,
   job: Job,
 ): Promise<ExitCode> {
-  const { files, format, io, put, startedAt, stop, values } = job;
-  const isAsked = text !== "" || files.length > 0;
+  const { files, format, io, put, setup, startedAt, stop, values } = job;
+  const isAsked = typed !== "" || files.length > 0;
   if (!isAsked && !harness.isCutOff) {
     throw new UsageError("The session was not cut off: there is nothing to resume. Give a prompt.");
   }
@@ -154,7 +163,7 @@ async function run(
   if (format === "stream-json") put(opening(harness));
   const claude =
     format === "claude" ? new (await import("./claude-lines.ts")).ClaudeLines(harness) : undefined;
-  if (claude) put(claude.opening());
+  if (claude) put(await claude.opening(setup, io.env));
   const { denied } = harness;
   const progress = new Progress(io.stderr, { quiet: values.quiet ?? false, denied });
   harness.agent.subscribe((event: AgentEvent) => {
@@ -168,6 +177,11 @@ async function run(
   const abort = (): void => harness.agent.abort();
   stop.signal.addEventListener("abort", abort);
   if (stop.signal.aborted) throw createInterruption(io.signal);
+  const text = typed.startsWith("/")
+    ? await (
+        await import("./prompt-command.ts")
+      ).expandPrompt(typed, { harness, setup, env: io.env, signal: stop.signal })
+    : typed;
   // Without a prompt, what was cut off is resumed.
   const outcome = isAsked
     ? await harness.prompt({ text, attachments: files, ...(output && { output: output.schema }) })
@@ -177,7 +191,7 @@ async function run(
   const exitCode = chooseExitCode(outcome, harness, job);
   const error = describeError(outcome, exitCode, job);
   if (format === "text") {
-    const text = output ? JSON.stringify(outcome.output) : finalText(outcome);
+    const text = output ? JSON.stringify(outcome.output) : await answerText(outcome);
     if (text) io.stdout.write(`${safeFor(io.stdout, text)}\n`);
   } else {
     const result = createResult(harness, outcome, exitCode, error, performance.now() - startedAt);
@@ -217,6 +231,7 @@ function createResult(
     ok: exitCode === EXIT.done,
     exitCode,
     text: finalText(outcome),
+    ...listSources(outcome),
     ...("output" in outcome && { output: outcome.output }),
     ...(error && { error }),
     stop: end.stop,
@@ -231,8 +246,29 @@ function createResult(
   };
 }
 
+/** What people read: with the list of what it cites, where it cites something. */
+async function answerText(outcome: Outcome): Promise<string> {
+  const { content = [] } = outcome.end.finalMessage ?? {};
+  if (!listSources(outcome).sources) return finalText(outcome);
+  return (await import("../../text/service-tool-text.ts")).citedText(content);
+}
+
 function finalText({ end: { finalMessage } }: Outcome): string {
   return finalMessage ? textOf(finalMessage).trim() : "";
+}
+
+/** Each once, in the order in which they are cited. */
+function listSources({ end: { finalMessage } }: Outcome): Pick<Result, "sources"> {
+  const cited = (finalMessage?.content ?? []).flatMap((block) =>
+    block.type === "text" ? (block.citations ?? []) : [],
+  );
+  const sources = new Map(
+    cited.map(({ fileId, title, url }) => [
+      JSON.stringify([url, title, fileId]),
+      { ...(url && { url }), ...(title && { title }), ...(fileId && { fileId }) },
+    ]),
+  );
+  return sources.size > 0 ? { sources: [...sources.values()] } : {};
 }
 
 function chooseExitCode(outcome: Outcome, harness: Harness, { io, stop }: Job): ExitCode {

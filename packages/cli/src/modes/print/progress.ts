@@ -4,7 +4,7 @@ import type { DeniedCall } from "@gyre/coding/internal/harness/harness";
 import type { Sink } from "../../core/io.ts";
 import { shellWord } from "@gyre/coding/internal/text/shell-word";
 import { fit } from "../../core/terminal.ts";
-import { findPresentation } from "@gyre/tools/catalog";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
 import { callText, deniedText, duration, elapsed, firstSentence } from "../../text/tool-text.ts";
 
 type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;

@@ -1,19 +1,26 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
-import { errnoOf, errorMessage } from "@gyre/ai";
+import { errnoOf, errorMessage, type FileStore, systemClock } from "@gyre/ai";
 import { type Agent, type AgentMessage, type Decision, listCalls } from "@gyre/agent";
+import type { ReviewPlan } from "@gyre/coding/internal/conversation/plan";
 import type { Models } from "@gyre/coding/internal/models/models";
+import type { AskQuestion } from "@gyre/mcp";
 import type { PermissionMode } from "@gyre/tools";
-import { ProtocolError } from "@gyre/protocol";
+import { type Payload, ProtocolError } from "@gyre/protocol";
 import {
   applyChanges,
+  type HostAnswer,
   type HostedSession,
+  type SessionAmendment,
   type SessionChanges,
   type SessionHost,
   type SessionInfo,
   type SessionOptions,
   type SessionPage,
+  type SessionPageRequest,
   type SessionPrompt,
+  type SessionSearchPage,
+  type SessionSearchRequest,
 } from "@gyre/server";
 import {
   type EntryBody,
@@ -25,15 +32,19 @@ import {
 import type { Outcome } from "@gyre/coding/internal/conversation/types";
 import { EXIT, toExitCode, UsageError } from "../../core/exit-codes.ts";
 import {
+  assertMode,
   assertModel,
   type Ceilings,
-  isModeWithin,
   isToolWithin,
 } from "@gyre/coding/internal/harness/ceilings";
 import type { Approvals, Harness, HarnessOptions } from "@gyre/coding/internal/harness/harness";
 import type { Io } from "../../core/io.ts";
 import type { Values } from "../../core/options.ts";
 import { isMode, MODE_NAMES, modelValue } from "@gyre/coding/internal/text/choices";
+import type { CommandPlace, SessionRequests } from "./session-requests.ts";
+import type { PlanQuestions } from "./plan-questions.ts";
+import type { ServerQuestions } from "./server-questions.ts";
+import type { StatusReader } from "./session-status.ts";
 
 /** What holds for a folder, which may have settings of its own. */
 export interface RpcFolder {
@@ -42,13 +53,19 @@ export interface RpcFolder {
   store?: SessionStorage;
   /** What a harness of this folder is opened with, but for its session; for runs of workers. */
   harness?: Omit<HarnessOptions, "approvals">;
+  /** For slash commands of clients; absent: there are none. */
+  place?: CommandPlace;
   /** Loads the modules that sessions need: the first one takes no longer than others. */
   loadTools?(): Promise<void>;
   open(options: {
     approvals: Approvals;
+    answerServer?: AskQuestion;
+    reviewPlan?: ReviewPlan;
+    canReviewPlan?: () => boolean;
     session?: Session;
     /** See `HarnessOptions`. */
     keepsRights: boolean;
+    rehearse?: boolean;
     ceilings?: Ceilings;
   }): Promise<Harness>;
 }
@@ -70,6 +87,7 @@ export function rpcSetup(io: Io): RpcSetup {
     return {
       cwd: setup.cwd,
       harness,
+      place: { setup, env: io.env },
       loadTools: () => loadTools(setup.cwd, io.env),
       open: (options) => openHarness({ ...harness, ...options }),
       // One for all: it knows the names that it has read.
@@ -229,13 +247,93 @@ export class RpcHost implements SessionHost {
     });
   }
 
-  listPage(page: { limit: number; after?: string }): Promise<SessionPage> {
+  listPage({ allFolders, ...page }: SessionPageRequest): Promise<SessionPage> {
     return withProtocolErrors(async () => {
       const { store } = await this.#setup(this.#values);
-      const found = await store?.listPage({ cwd: this.#ownFolder, ...page });
+      const folder = allFolders ? {} : { cwd: this.#findListed(page.cwd) };
+      const found = await store?.listPage({ ...page, ...folder });
       const { sessions = [], ...more } = found ?? {};
       return { ...more, sessions: sessions.map((summary) => ({ ...summary })) };
     });
+  }
+
+  isServed({ cwd }: SessionInfo): boolean {
+    try {
+      this.#assertFolder(this.#realFolder(String(cwd)));
+      return true;
+    } catch {
+      // A list says nothing of a session that cannot be opened.
+      return false;
+    }
+  }
+
+  describe(id: string): Promise<SessionInfo | undefined> {
+    return withProtocolErrors(async () => {
+      const { store } = await this.#setup(this.#values);
+      const path = await store?.locate(id);
+      return store && path !== undefined ? { ...(await store.find(id)) } : undefined;
+    });
+  }
+
+  search(request: SessionSearchRequest): Promise<SessionSearchPage> {
+    return withProtocolErrors(async () => {
+      const { store } = await this.#setup(this.#values);
+      const found = await store?.search?.({ ...request, cwd: this.#findListed(request.cwd) });
+      const { matches = [], next } = found ?? {};
+      return {
+        matches: matches.map((match) => ({ ...match, session: { ...match.session } })),
+        ...(next !== undefined && { next }),
+      };
+    });
+  }
+
+  /** The folder whose sessions are listed: one that is asked for has to be served. */
+  #findListed(asked: string | undefined): string {
+    if (asked === undefined) return this.#ownFolder;
+    const cwd = this.#realFolder(asked);
+    this.#assertFolder(cwd);
+    return cwd;
+  }
+
+  amend(id: string, changes: SessionAmendment): Promise<boolean> {
+    return withProtocolErrors(async () => {
+      const stored = await this.#findStored(id);
+      if (!stored) return false;
+      const session = await stored.store.open(stored.path);
+      try {
+        await appendAmendment(session, changes);
+      } finally {
+        await session.close();
+      }
+      return true;
+    });
+  }
+
+  fork(id: string, { at }: { at?: number }): Promise<string | undefined> {
+    return withProtocolErrors(async () => {
+      const stored = await this.#findStored(id);
+      if (!stored) return undefined;
+      const { path, session, store } = stored;
+      if (at !== undefined && !session.entries.some((entry) => entry.id === at)) {
+        throw new UsageError(`The session ${id} has no entry ${at}.`);
+      }
+      const made = await store.fork(path, at === undefined ? {} : { entry: at });
+      await made.close();
+      return made.header.id;
+    });
+  }
+
+  /** A session whose folder is served, as it was read. */
+  async #findStored(
+    id: string,
+  ): Promise<{ store: SessionStorage; path: string; session: Session } | undefined> {
+    const { store } = await this.#setup(this.#values);
+    const path = await store?.locate(id);
+    if (!store || path === undefined) return undefined;
+    const session = await store.open(path, { readOnly: true });
+    await session.close();
+    this.#assertFolder(this.#realFolder(session.header.cwd));
+    return { store, path, session };
   }
 
   /** The folder whose sessions are listed. Sessions are made in real folders. */
@@ -288,10 +386,21 @@ export class RpcHost implements SessionHost {
   ): Promise<HostedSession> {
     const id = session?.header.id ?? `unsaved-${++this.#made}`;
     const ceilings = this.#ceilings;
+    const [{ ServerQuestions }, { PlanQuestions }] = await Promise.all([
+      import("./server-questions.ts"),
+      import("./plan-questions.ts"),
+    ]);
+    const questions = new ServerQuestions(systemClock);
+    const plans = new PlanQuestions(systemClock);
     const open = (keepsRights: boolean): Promise<Harness> =>
       folder.open({
         approvals: "suspend",
+        answerServer: questions.ask,
+        reviewPlan: plans.review,
+        canReviewPlan: plans.canReview,
         keepsRights,
+        // Decisions come to this process: it has what commands did until then.
+        rehearse: true,
         ...(session && { session }),
         ...(ceilings && { ceilings }),
       });
@@ -303,12 +412,29 @@ export class RpcHost implements SessionHost {
       });
       const reopen = (): Promise<Harness> => open(true);
       const isListed = session !== undefined && folder.cwd === this.#ownFolder;
-      return new RpcSession({ id, cwd: folder.cwd, session, isListed, harness, reopen, ceilings });
+      const { cwd, place } = folder;
+      const asks = { questions, plans };
+      const parts = { id, cwd, session, isListed, harness, ...asks, reopen, ceilings, place };
+      return new RpcSession(parts, await loadSessionParts());
     } catch (error) {
       await session?.close();
       throw error;
     }
   }
+}
+
+/** What open sessions have in common, loaded with the first one. */
+interface SessionClasses {
+  SessionRequests: typeof SessionRequests;
+  StatusReader: typeof StatusReader;
+}
+
+async function loadSessionParts(): Promise<SessionClasses> {
+  const [requests, status] = await Promise.all([
+    import("./session-requests.ts"),
+    import("./session-status.ts"),
+  ]);
+  return { ...requests, ...status };
 }
 
 /** What an open session is made from. */
@@ -318,9 +444,13 @@ interface RpcSessionParts {
   session: Session | undefined;
   isListed: boolean;
   harness: Harness;
+  /** Of MCP servers. */
+  questions: ServerQuestions;
+  plans: PlanQuestions;
   /** With what the session was given, whatever it was made with. */
   reopen: () => Promise<Harness>;
   ceilings: Ceilings | undefined;
+  place: CommandPlace | undefined;
 }
 
 class RpcSession implements HostedSession {
@@ -331,17 +461,59 @@ class RpcSession implements HostedSession {
   #harness: Harness;
   /** How the last prompt ended, until clients know. */
   #outcome: Outcome | undefined;
+  readonly #requests: SessionRequests;
+  readonly #status: StatusReader;
+  #changed: (() => void) | undefined;
 
-  constructor(parts: RpcSessionParts) {
+  constructor(parts: RpcSessionParts, classes: SessionClasses) {
     this.id = parts.id;
     this.isListed = parts.isListed;
     this.#parts = parts;
     this.#session = parts.session;
     this.#harness = parts.harness;
+    const { session, place, plans, questions } = parts;
+    const harness = (): Harness => this.#harness;
+    this.#requests = new classes.SessionRequests({ harness, session, place, questions, plans });
+    this.#status = new classes.StatusReader();
+  }
+
+  status(): Readonly<Record<string, unknown>> {
+    const questions = this.#parts.questions.list();
+    const plans = this.#parts.plans.list();
+    return {
+      ...this.#status.read(this.#harness),
+      ...(questions.length > 0 && { questions }),
+      ...(plans.length > 0 && { plans }),
+    };
+  }
+
+  isWaiting(): boolean {
+    const { questions, plans } = this.#parts;
+    return questions.list().length + plans.list().length > 0;
+  }
+
+  onStatusChange(listener: () => void): () => void {
+    this.#changed = listener;
+    this.#parts.questions.onChange = listener;
+    this.#parts.plans.onChange = listener;
+    this.#status.watch(this.#harness, listener);
+    return () => {
+      this.#parts.questions.onChange = undefined;
+      this.#parts.plans.onChange = undefined;
+      this.#status.stop();
+    };
+  }
+
+  request(name: string, payload: Payload): Promise<HostAnswer> {
+    return withProtocolErrors(() => this.#requests.answer(name, payload));
   }
 
   get agent(): Agent {
     return this.#harness.agent;
+  }
+
+  get files(): FileStore | undefined {
+    return this.#harness.session?.files;
   }
 
   info(): Readonly<Record<string, unknown>> {
@@ -350,6 +522,13 @@ class RpcSession implements HostedSession {
     const file = path !== undefined && { file: path };
     const paid = Object.fromEntries(spending.purposes);
     return { cwd: this.#parts.cwd, mode, ...file, spending: paid };
+  }
+
+  amend(changes: SessionAmendment): Promise<void> {
+    return withProtocolErrors(async () => {
+      if (!this.#session) throw new UsageError("This session is not saved: it has no title.");
+      await appendAmendment(this.#session, changes);
+    });
   }
 
   runInfo(): Readonly<Record<string, unknown>> {
@@ -367,6 +546,10 @@ class RpcSession implements HostedSession {
     const { permission, ...queues } = modes;
     const mode = parseMode(permission);
     assertWithin({ mode }, this.#parts.ceilings);
+    const { modes: allowed } = this.#harness;
+    if (mode && !allowed.includes(mode)) {
+      throw new UsageError(`Mode "${mode}" is not allowed here: there are ${allowed.join(", ")}.`);
+    }
     // The model first: it is what may not be there, and then nothing is changed.
     const before = modelValue(this.#harness.model);
     if (model !== undefined) {
@@ -448,8 +631,15 @@ class RpcSession implements HostedSession {
     if (Object.keys(settings).length > 0) await session.append({ type: "settings", settings });
     for (const entry of entries) await session.append(entry);
     this.#harness = await this.#parts.reopen();
+    if (this.#changed) this.#status.watch(this.#harness, this.#changed);
     await this.#harness.setMode(mode);
   }
+}
+
+async function appendAmendment(session: Session, changes: SessionAmendment): Promise<void> {
+  const { archived, title } = changes;
+  if (title !== undefined) await session.append({ type: "title", title });
+  if (archived !== undefined) await session.append({ type: "archive", archived });
 }
 
 function parseMode(name: string | undefined): PermissionMode | undefined {
@@ -465,9 +655,7 @@ function isWithin(path: string, folder: string): boolean {
 /** Refuses what a client asks for above the ceilings. A model is refused when it is found. */
 function assertWithin({ mode, tools }: SessionOptions, ceilings: Ceilings | undefined): void {
   if (!ceilings) return;
-  if (typeof mode === "string" && isMode(mode) && !isModeWithin(mode, ceilings.mode)) {
-    throw new UsageError(`Mode "${mode}" is more than this server allows: "${ceilings.mode}".`);
-  }
+  if (typeof mode === "string" && isMode(mode)) assertMode(mode, ceilings);
   const most = ceilings.tools;
   if (!most || !Array.isArray(tools)) return;
   const other = tools.map(String).find((name) => !isToolWithin(name, most));

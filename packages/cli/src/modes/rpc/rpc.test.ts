@@ -52,6 +52,20 @@ describe("gyre rpc", () => {
     expect(service.problems).toEqual([]);
   });
 
+  it("has the facts of the start as a message before the first prompt", async () => {
+    world.set("GYRE_FACTS", "1");
+    play([{ say: "Yes." }]);
+    const driver = drive();
+    const id = await driver.create();
+    await driver.run("Well?", id);
+    const started = driver.frames.filter(({ type }) => type === "message_start");
+    const roles = started.map(({ payload }) => (payload["message"] as { role: string }).role);
+    expect(roles).toEqual(["notice", "user", "assistant"]);
+    expect(service.requests[0]?.text).toContain("[Date: ");
+    driver.stdin.end();
+    expect(await driver.code).toBe(EXIT.done);
+  });
+
   it("suspends what needs an approval, and goes on with the decision", async () => {
     play([
       { say: [{ call: "shell", arguments: { command: "echo yes | tee said" }, id: "c1" }] },

@@ -1,17 +1,23 @@
 import type { Clock } from "@gyre/ai";
+import type { McpAnswer, McpQuestion } from "@gyre/mcp";
 import { type ApprovalAnswer, type ApprovalRequest, ruleFor } from "@gyre/tools";
-import { type OpenRequest, text } from "@gyre/coding/internal/conversation/command";
-import { ConversationController } from "@gyre/coding/internal/conversation/controller";
-import type { Outcome } from "@gyre/coding/internal/conversation/types";
-import type { ConversationItem, ConversationView } from "@gyre/coding/internal/conversation/view";
-import type { Io } from "../../core/io.ts";
-import type { Harness } from "@gyre/coding/internal/harness/harness";
-import type { Setup } from "../../core/setup.ts";
 import {
-  createSlashContext,
-  type SlashCommand,
-  type SlashContext,
-} from "../../slash-commands/command-context.ts";
+  type Command,
+  type CommandContext,
+  type OpenRequest,
+  text,
+} from "@gyre/coding/internal/conversation/command";
+import { ConversationController } from "@gyre/coding/internal/conversation/controller";
+import type { Outcome, ShownAgent } from "@gyre/coding/internal/conversation/types";
+import type {
+  ConversationItem,
+  ConversationView,
+  ReadText,
+} from "@gyre/coding/internal/conversation/view";
+import type { Io } from "../../core/io.ts";
+import type { Setup } from "../../core/setup.ts";
+import type { ViewContext } from "../../slash-commands/command-context.ts";
+import { findInstead } from "../../slash-commands/familiar/instead.ts";
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import { row } from "../tui/terminal/row.ts";
 import type { ScreenReaderEvents } from "./events.ts";
@@ -43,7 +49,9 @@ export interface ScreenReaderConversationOptions {
   clock: Clock;
   io: Io;
   setup: () => Setup;
-  commands: () => readonly SlashCommand[];
+  commands: () => readonly Command[];
+  /** What slash commands get. */
+  createContext: (own: ViewContext) => CommandContext;
   reopen: (request: OpenRequest) => Promise<void>;
   quit: () => void;
 }
@@ -51,18 +59,19 @@ export interface ScreenReaderConversationOptions {
 /** The conversation as lines one after the other, for a screen reader. */
 export class ScreenReaderConversation implements ConversationView {
   readonly stopKey = "/stop";
-  readonly controller: ConversationController<Harness, SlashContext>;
+  readonly controller: ConversationController<ShownAgent>;
   readonly #options: ScreenReaderConversationOptions;
   /** A text that was given back, for `/send`. */
   #draft: string | undefined;
 
   constructor(options: ScreenReaderConversationOptions) {
     this.#options = options;
-    this.controller = new ConversationController<Harness, SlashContext>({
+    this.controller = new ConversationController<ShownAgent>({
       ...options,
       view: this,
       env: options.io.env,
-      commandContext: (harness, signal) => this.#commandContext(harness, signal),
+      commandContext: (_harness, signal) => this.#commandContext(signal),
+      findInstead,
     });
   }
 
@@ -83,6 +92,10 @@ export class ScreenReaderConversation implements ConversationView {
     const { events, terminal, ui } = this.#options;
     switch (item.type) {
       case "event":
+        // The command says the same at its end.
+        if (item.event.type === "compaction" && this.controller.task?.name === "/compact") {
+          return undefined;
+        }
         return events.handle(item.event);
       case "user_command_start":
         return events.startUserCommand(item.command);
@@ -101,6 +114,9 @@ export class ScreenReaderConversation implements ConversationView {
         return terminal.line(`Error: ${shownText(item.text)}`);
       case "rejected":
         return terminal.line(`Error: ${shownText(item.reason)}`);
+      // All of it is read when it is sent.
+      case "expanded":
+        return undefined;
       case "prompt":
         this.#draft = undefined;
         // The user has not seen a prompt that a command wrote.
@@ -119,7 +135,7 @@ export class ScreenReaderConversation implements ConversationView {
     }
   }
 
-  async ask(request: ApprovalRequest, cwd: string): Promise<ApprovalAnswer> {
+  async ask(request: ApprovalRequest, cwd: string, readText?: ReadText): Promise<ApprovalAnswer> {
     const { clock, events, terminal } = this.#options;
     const askedAt = clock.now();
     const rule = ruleFor(request);
@@ -128,9 +144,30 @@ export class ScreenReaderConversation implements ConversationView {
       cwd,
       now: () => clock.now(),
       ...(rule !== undefined && { rule }),
+      ...(readText && { textNow: readText }),
     });
     events.waited(request.callId, clock.now() - askedAt);
     return answer;
+  }
+
+  async answerServer(question: McpQuestion, signal: AbortSignal): Promise<McpAnswer> {
+    const { answerServer } = await import("@gyre/coding/internal/conversation/server-question");
+    const { ui, terminal } = this.#options;
+    return answerServer(question, {
+      choose: ({ about = [], ...rest }) =>
+        signal.aborted
+          ? Promise.resolve(undefined)
+          : ui.choose({ ...rest, about: about.map((line) => row(oneLine(line))) }),
+      line: ({ about = [], initial = "", title }) =>
+        terminal.question(async (read) => {
+          if (signal.aborted) return undefined;
+          terminal.line(oneLine(title));
+          for (const line of about) terminal.line(oneLine(line));
+          if (initial !== "") terminal.line(`An empty line is: ${oneLine(initial)}`);
+          const typed = await read("Your answer: ");
+          return typed === "" ? initial : typed;
+        }),
+    });
   }
 
   edit(draft: string): void {
@@ -163,11 +200,10 @@ export class ScreenReaderConversation implements ConversationView {
     this.#options.terminal.line(`${end} It took ${timeInWords(durationMs)}.`);
   }
 
-  #commandContext(harness: Harness, signal: AbortSignal): SlashContext {
+  #commandContext(signal: AbortSignal): CommandContext {
     const { ui } = this.#options;
-    return createSlashContext(this.#options, {
+    return this.#options.createContext({
       signal,
-      harness,
       help: [text(HELP)],
       choose: ({ about = [], ...question }) =>
         ui.choose({ ...question, about: about.map((line) => row(oneLine(line))) }),
@@ -177,6 +213,10 @@ export class ScreenReaderConversation implements ConversationView {
         // The terminal shows what is typed, and may read it aloud.
         ui.warn("A key would be shown here. Leave, and store it with: gyre login SERVICE");
         return Promise.resolve(undefined);
+      },
+      askFor: (request, { name, folder }) => {
+        this.#options.terminal.line(`${oneLine(name)} asks.`);
+        return this.ask(request, folder);
       },
       // Sequences for the terminal are never written here.
       control: () => false,

@@ -1,5 +1,10 @@
 import type { AgentEvent, AgentMessage } from "@gyre/agent";
-import { type AssistantMessage, type AssistantMessageEvent, toRecord } from "@gyre/ai";
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  describeFile,
+  type ServiceToolContent,
+} from "@gyre/ai";
 import {
   fallbackText,
   MIN_REPORTED_SILENCE_MS,
@@ -7,6 +12,7 @@ import {
   waitingText,
 } from "../print/progress.ts";
 import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
+import { listCitedSources, serviceToolText } from "../../text/service-tool-text.ts";
 import { type CallText, callText, counted, grouped } from "../../text/tool-text.ts";
 import { userText } from "@gyre/coding/internal/conversation/prompt-text";
 import { exitText, type UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
@@ -178,10 +184,15 @@ export class ScreenReaderEvents {
         this.#say("Thinking.");
         break;
       case "service_tool":
-        this.#serviceTool(event.content.name, event.content.input);
+        this.#serviceTool(event.content);
         break;
       case "image":
         this.#say("The agent made an image, which is not shown here.");
+        break;
+      case "file":
+        this.#say(
+          `The agent made a file, which is not shown here: ${describeFile(event.content)}.`,
+        );
         break;
       default:
         break;
@@ -191,6 +202,8 @@ export class ScreenReaderEvents {
   #finish(message: AssistantMessage): void {
     this.#answer.end();
     if (!this.#isShown) this.#whole(message);
+    const sources = listCitedSources(message.content);
+    if (sources.length > 0) this.#say(`Sources: ${sources.join("; ")}`);
     this.#isShown = false;
     if (message.stopReason === "error") {
       this.#isBroken = true;
@@ -212,13 +225,13 @@ export class ScreenReaderEvents {
       } else if (block.type === "toolCall" && verb !== undefined) {
         const { name, about } = callText(block.name, block.arguments);
         this.#say(`${verb} ${name}${about === "" ? "." : `: ${about}`}`);
-      } else if (block.type === "serviceTool") this.#serviceTool(block.name, block.input);
+      } else if (block.type === "serviceTool") this.#serviceTool(block);
     }
   }
 
-  #serviceTool(tool: string, input: unknown): void {
-    const { name, about } = callText(tool, toRecord(input));
-    this.#say(`The service ran ${name}${about === "" ? "." : `: ${about}`}`);
+  #serviceTool(block: ServiceToolContent): void {
+    const { title, lines } = serviceToolText(block);
+    this.#say(`The service ran ${[title, ...lines].join("; ")}.`);
   }
 
   /** Its name; of several that run at once, what it is for too. */

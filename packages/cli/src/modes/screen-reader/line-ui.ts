@@ -1,4 +1,4 @@
-import type { Session } from "@gyre/sessions";
+import type { BrowsedSession } from "../../slash-commands/command-context.ts";
 import type { Choice, OpenRequest } from "@gyre/coding/internal/conversation/command";
 import { choosablePrompts } from "@gyre/coding/internal/file-history/prompts";
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
@@ -42,7 +42,7 @@ export class LineUi implements Ui {
   }
 
   /** Asks for a prompt of this branch to go back to. */
-  async chooseEntry(session: Session): Promise<OpenRequest | undefined> {
+  async chooseEntry(session: BrowsedSession): Promise<OpenRequest | undefined> {
     const choices = await choosablePrompts(session, MAX_PROMPTS);
     return this.choose({ title: "Go back to which prompt? The newest is the first.", choices });
   }

@@ -1,24 +1,16 @@
 import { type Clock, systemClock } from "@gyre/ai";
 import { EXIT, type ExitCode, findExitCode } from "../../core/exit-codes.ts";
-import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { ShownAgent } from "@gyre/coding/internal/conversation/types";
 import type { Io } from "../../core/io.ts";
-import type { Models } from "@gyre/coding/internal/models/models";
-import type { Values } from "../../core/options.ts";
 import { shownLine } from "@gyre/coding/internal/text/shown-text";
 import { version } from "@gyre/coding/internal/core/version";
-import { AgentOpener, type FirstSetup } from "../tui/start/agent-opener.ts";
+import type { ProgramStart } from "../tui/app/interactive.ts";
+import type { ConversationOpener } from "../tui/start/opener.ts";
 import type { OpenRequest } from "@gyre/coding/internal/conversation/command";
 import { type LineStreams, LineTerminal } from "./line-terminal.ts";
 import { LineUi } from "./line-ui.ts";
 import { ScreenReaderConversation } from "./conversation.ts";
 import { ScreenReaderEvents } from "./events.ts";
-
-/** For tests. */
-export interface ScreenReaderParts {
-  /** In place of those of the settings: nothing is asked about models then. */
-  models?: Models;
-  clock?: Clock;
-}
 
 /**
  * `gyre --screen-reader`: the same agent, sessions, permissions and commands as in the
@@ -26,13 +18,11 @@ export interface ScreenReaderParts {
  */
 export async function runScreenReader(
   args: readonly string[],
-  values: Values,
-  io: Io,
-  first: FirstSetup,
+  start: ProgramStart,
   streams: LineStreams,
-  parts: ScreenReaderParts = {},
+  clock: Clock = systemClock,
 ): Promise<ExitCode> {
-  return new ScreenReaderProgram(values, io, first, streams, parts).run(args.join(" "));
+  return new ScreenReaderProgram(start, streams, clock).run(args.join(" "));
 }
 
 class ScreenReaderProgram {
@@ -46,20 +36,14 @@ class ScreenReaderProgram {
   #isLeaving = false;
   /** Whether the agent is open. */
   #isOpen = false;
-  readonly #opener: AgentOpener;
+  readonly #opener: ConversationOpener;
   #conversation: ScreenReaderConversation | undefined;
   /** Lines that were typed before that. */
   #early: string[] = [];
 
-  constructor(
-    values: Values,
-    io: Io,
-    first: FirstSetup,
-    streams: LineStreams,
-    parts: ScreenReaderParts,
-  ) {
+  constructor({ io, createOpener }: ProgramStart, streams: LineStreams, clock: Clock) {
     this.#io = io;
-    this.#clock = parts.clock ?? systemClock;
+    this.#clock = clock;
     this.#end = new Promise((settle) => {
       this.#leave = (code) => {
         this.#isLeaving = true;
@@ -72,19 +56,20 @@ class ScreenReaderProgram {
     });
     this.#ui = new LineUi(this.#terminal);
     this.#events = new ScreenReaderEvents((text) => this.#terminal.line(text));
-    this.#opener = new AgentOpener({
-      values,
-      io,
-      first,
+    this.#opener = createOpener({
       ui: this.#ui,
       clock: this.#clock,
       view: "screen reader",
       conversation: () => this.#conversation,
-      models: parts.models,
       askSecret: async () => {
         // The terminal shows what is typed, and may read it aloud.
         this.#ui.warn("A key would be shown here. Leave, and store it with: gyre login SERVICE");
         return undefined;
+      },
+      update: () => this.#conversation?.update(),
+      replay: (harness, note) => {
+        this.#terminal.line(note);
+        this.#shown(harness);
       },
     });
   }
@@ -104,7 +89,8 @@ class ScreenReaderProgram {
       this.#terminal.close();
       await this.#opener.closeSoon(begun);
       if (failure !== undefined) throw failure;
-      const { resumeHint } = this.#opener;
+      const { leaveNote, resumeHint } = this.#opener;
+      if (leaveNote !== undefined) this.#terminal.line(leaveNote);
       this.#terminal.line(resumeHint === undefined ? "Goodbye." : `To come back: ${resumeHint}`);
       return code;
     } finally {
@@ -129,9 +115,7 @@ class ScreenReaderProgram {
 
   /** Asks what has to be asked first, and opens the agent. */
   async #begin(prompt: string): Promise<void> {
-    await this.#opener.askForTrust();
-    if (this.#isLeaving) return;
-    if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
+    if (!(await this.#opener.prepare())) return this.#leave(EXIT.done);
     if (this.#isLeaving) return;
     const conversation = new ScreenReaderConversation({
       terminal: this.#terminal,
@@ -141,6 +125,7 @@ class ScreenReaderProgram {
       io: this.#io,
       setup: () => this.#opener.setup,
       commands: () => this.#opener.commands,
+      createContext: (own) => this.#opener.createContext(own),
       reopen: (request) => this.#reopen(request),
       quit: () => this.#leave(EXIT.done),
     });
@@ -154,7 +139,7 @@ class ScreenReaderProgram {
   }
 
   /** Says where it is, and what was said last. */
-  #shown(harness: Harness | undefined): void {
+  #shown(harness: ShownAgent | undefined): void {
     if (!harness) return;
     const { agent, model, toolset } = harness;
     const folder = shownLine(toolset.env.workspace.root);
@@ -164,6 +149,7 @@ class ScreenReaderProgram {
       `This is gyre ${version()} with ${shownLine(model.name)} in ${folder}${trust}. /help lists the commands.`,
     );
     this.#events.replay(agent.state.messages);
+    harness.beginEvents?.();
   }
 
   async #reopen(request: OpenRequest): Promise<void> {

@@ -238,7 +238,7 @@ describe("keys, tokens and sessions", () => {
   });
 
   it("a command outside of the sandbox is denied, and no client can approve it", async () => {
-    const unsandboxed = { reason: "I want the keys." };
+    const unsandboxed = "I want the keys.";
     const shown = await results({ mode: "full" }, [
       { call: "shell", command: "touch one", unsandboxed },
       { call: "shell", command: "touch two" },

@@ -13,7 +13,7 @@ import { modelValue } from "@gyre/coding/internal/text/choices";
 
 export interface CeilingsOptions {
   values: Values;
-  setup: Pick<Setup, "settings" | "cwd">;
+  setup: Pick<Setup, "settings" | "cwd" | "policy">;
   models: Models;
   io: Pick<Io, "cwd" | "env">;
   /** The file with the token, where there is one. */
@@ -27,7 +27,7 @@ export async function readCeilings(options: CeilingsOptions): Promise<Ceilings> 
   const models = await readModels(options);
   const state = dirname(defaultSessionFolder(io.env));
   return {
-    mode,
+    mode: setup.policy?.lowerMode(mode) ?? mode,
     ...(tools && { tools }),
     ...(models && { models }),
     roots: values.root?.map((root) => realFolder(resolve(io.cwd, root))) ?? [realFolder(setup.cwd)],

@@ -1,7 +1,9 @@
 import { type Clock, errnoOf, errorMessage, systemClock, toUrl } from "@gyre/ai";
 import { type ModelService, ProtocolError, type Transport } from "@gyre/protocol";
 import {
+  createFileRoutes,
   createStreamRoutes,
+  type FileSource,
   type HttpListener,
   type Listener,
   listenHttp,
@@ -21,6 +23,8 @@ export interface ListenersOptions {
   place: ServePlace;
   token: string;
   models: ModelService;
+  /** Has the files of sessions. */
+  sessions: FileSource;
   /** Called for each connection, with the name of its transport. */
   serve: (transport: Transport, kind: string) => void;
   log: ServeLog;
@@ -41,7 +45,7 @@ export interface Listeners {
 
 /** Opens all listeners or none. Throws one line for people. */
 export async function openListeners(options: ListenersOptions): Promise<Listeners> {
-  const { place, token, models, serve, log, clock = systemClock } = options;
+  const { place, token, models, sessions, serve, log, clock = systemClock } = options;
   const { host, port, hosts, origins } = place;
   const metrics = new LoggedMetrics(clock, log);
   const onError = (error: unknown, where: string): void => log.error(error, where);
@@ -55,7 +59,7 @@ export async function openListeners(options: ListenersOptions): Promise<Listener
       port,
       hosts,
       origins,
-      routes: createStreamRoutes(models, { clock }),
+      routes: [...createStreamRoutes(models, { clock }), ...createFileRoutes(sessions)],
       serve: (transport) => serve(transport, kind),
       log: (entry) => {
         if (entry.type === "connected") kind = entry.transport;

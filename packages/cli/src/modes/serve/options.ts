@@ -164,7 +164,7 @@ function listHosts(url: string): string[] {
 }
 
 /** `gyre/serve-token` in the state folder, beside the sessions. */
-function defaultTokenFile(env: Io["env"]): string {
+export function defaultTokenFile(env: Io["env"]): string {
   return join(dirname(defaultSessionFolder(env)), "serve-token");
 }
 

@@ -61,6 +61,7 @@ describe("gyre serve", () => {
     world.closes(other);
     await other.prompt("Two?");
     expect(other.state.messages.map(({ role }) => role)).toEqual([
+      "notice",
       "user",
       "assistant",
       "user",

@@ -114,10 +114,10 @@ class Served {
     given?: Models,
   ): Promise<Served> {
     const setup = await readSetup(values, io);
-    const { settings, verbose } = setup;
+    const { settings, policy, verbose } = setup;
     const more = verbose === undefined ? {} : { verbose };
     const models =
-      given ?? (await openModels({ settings, env: io.env, hidesAddresses: true, ...more }));
+      given ?? (await openModels({ settings, env: io.env, hidesAddresses: true, policy, ...more }));
     const onError = (error: unknown, where: string): void => log.error(error, where);
     const tokenFile = options.place?.tokenFile;
     const ceilings = await readCeilings({ values, setup, models, io, tokenFile });
@@ -175,6 +175,7 @@ class Served {
       place,
       token,
       models: this.#models,
+      sessions: this.#sessions,
       serve: (transport, kind) => this.#serve(transport, kind),
       log: this.#log,
       clock: this.#clock,

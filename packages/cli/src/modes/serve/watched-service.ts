@@ -9,6 +9,7 @@ import {
 /** Requests that begin something, which a server that is about to stop does not. */
 const BEGINNINGS: ReadonlySet<string> = new Set([
   "session_create",
+  "session_request",
   "prompt",
   "continue",
   "approve",

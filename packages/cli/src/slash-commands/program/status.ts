@@ -8,14 +8,16 @@ import { costText } from "../../text/usage-text.ts";
 
 /** What this conversation is: model, mode, folder, sandbox, tools, session. */
 export async function showStatus(harness: Harness, settings: Settings): Promise<CommandResult> {
-  const { agent, mode, model, session, spending, toolset } = harness;
+  const { agent, mode, model, policy, session, spending, toolset } = harness;
   const { thinkingLevel, tools } = agent.state;
   const rows: Cell[][] = [
     ["version", version()],
     ["model", { code: modelValue(model) }],
     ["thinking", thinkingLevel],
     ["mode", mode],
+    ...(policy ? [["policy", `${policy.path}: ${policy.describe()}`]] : []),
     ["folder", { code: toolset.env.workspace.root }],
+    ...toolset.env.workspace.folders.map((folder) => ["and", { code: folder }]),
     ["sandbox", await describeSandbox(harness)],
     ["network", describeNetwork(settings)],
     ["tools", tools.map(({ name }) => name).join(", ") || "none"],

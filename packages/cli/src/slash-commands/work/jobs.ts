@@ -69,12 +69,12 @@ function findJob(all: readonly JobInfo[], id = ""): JobInfo {
 
 function describeOutput(jobs: JobTable, job: JobInfo): CommandPart[] {
   const { stdout, stderr } = jobs.peek(job.id);
-  const written = [stdout, stderr]
-    .map(({ head, tail }) => (tail === "" ? head : tail))
-    .join("")
-    .trimEnd();
+  const screen = jobs.screen(job.id)?.rows ?? [];
+  const left = [stdout, stderr].map(({ head, tail }) => (tail === "" ? head : tail)).join("");
+  const written = [...(left === "" ? [] : [left]), ...screen].join("\n").trimEnd();
   const lines = shownText(written).split("\n");
-  const hidden = stdout.lines + stderr.lines - Math.min(lines.length, MAX_LINES);
+  const total = stdout.lines + stderr.lines + screen.length;
+  const hidden = total - Math.min(lines.length, MAX_LINES);
   return [
     text(`\`${oneLine(job.command)}\`: ${job.id}, ${describeEnd(job)}.`),
     ...(hidden > 0 ? [text(`${counted(hidden, "line")} before:`)] : []),

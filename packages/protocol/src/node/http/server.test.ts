@@ -314,7 +314,7 @@ describe("GET /healthz, GET /metrics and further routes", () => {
         {
           method: "GET",
           path: /\/tea\/(\w+)/,
-          handle: (_, response, [kind]) => void response.end(kind),
+          handle: (_, reply, [kind]) => reply.end(kind),
         },
         {
           method: "POST",

@@ -1,18 +1,20 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
 import { MAX_CONNECTIONS } from "../../frames/limits.ts";
-import { invalidRequest, ProtocolError, stoppingError } from "../../frames/protocol-error.ts";
+import { HttpConnections } from "../../http/connections.ts";
+import type { HttpReply } from "../../http/exchange.ts";
+import type { Route } from "../../http/route.ts";
+import {
+  type Admission,
+  HttpRouter,
+  type Refusal,
+  refuseTooMany,
+  WEBSOCKET_PATH,
+} from "../../http/router.ts";
 import type { Transport } from "../../transports/base/transport.ts";
-import { Guard, type Refusal, refuseTooMany } from "./guard.ts";
-import { HttpConnections } from "./connections.ts";
+import { NodeReply, NodeRequest } from "./exchange.ts";
+import { Guard } from "./guard.ts";
 import {
   checkListenOptions,
   closeServer,
@@ -24,7 +26,6 @@ import {
 } from "../base/listen.ts";
 import { Metrics } from "../base/metrics.ts";
 import { Newcomers } from "../base/newcomers.ts";
-import { answerError, findRoute, formatRetryAfter, type Route } from "./route.ts";
 import { WebSocketUpgrades } from "./websocket-server.ts";
 
 /** The timeout of the headers of a request. */
@@ -37,12 +38,6 @@ const LOOK_MS = 1000;
 const SOCKETS_A_CONNECTION = 4;
 
 const OK = 200;
-const NO_CONTENT = 204;
-const NOT_FOUND = 404;
-const NOT_ALLOWED = 405;
-const UNAVAILABLE = 503;
-
-const WEBSOCKET_PATH = "/api/ws";
 /** Paths whose requests open a connection. */
 const CONNECTING_PATHS: ReadonlySet<string> = new Set([WEBSOCKET_PATH, "/api/connect"]);
 
@@ -101,7 +96,7 @@ class HttpServer {
   readonly #guard: Guard;
   readonly #upgrades: WebSocketUpgrades;
   readonly #connections: HttpConnections;
-  readonly #routes: readonly Route[];
+  readonly #router: HttpRouter<NodeRequest>;
   readonly #maxConnections: number;
   readonly #sockets = new Set<Socket>();
   readonly #newcomers: Newcomers;
@@ -131,11 +126,18 @@ class HttpServer {
       ...(options.maxBodyBytes !== undefined && { maxBodyBytes: options.maxBodyBytes }),
       serve: (transport) => this.#serve(transport, "http"),
     });
-    this.#routes = [
-      ...this.#connections.routes,
-      { method: "GET", path: "/metrics", handle: (_, response) => this.#sendMetrics(response) },
-      ...(options.routes ?? []),
-    ];
+    this.#router = new HttpRouter({
+      routes: [
+        ...this.#connections.routes,
+        { method: "GET", path: "/metrics", handle: (_, reply) => this.#sendMetrics(reply) },
+        ...(options.routes ?? []),
+      ],
+      place: this.#guard.place,
+      admit: (request) => this.#admit(request),
+      isClosing: () => this.#isClosing,
+      onRefused: (request, refusal) => this.#noteRefusal(request, refusal),
+      onError: options.onError,
+    });
     this.#server = createServer(
       {
         headersTimeout: options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS,
@@ -148,7 +150,12 @@ class HttpServer {
     this.#server.maxConnections = this.#maxConnections * (SOCKETS_A_CONNECTION + 1) + 1;
     this.#server.on("connection", (socket) => this.#watch(socket));
     this.#server.on("drop", () => this.metrics.countRefusal("sockets"));
-    this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+    this.#server.on("upgrade", (request, socket, head) => {
+      const decided = this.#router.admitSocket(new NodeRequest(request), (transport) =>
+        this.#serve(transport, "websocket"),
+      );
+      void this.#upgrades.answer(request, socket, head, decided);
+    });
   }
 
   async listen(host: string, port: number): Promise<number> {
@@ -170,71 +177,29 @@ class HttpServer {
     this.metrics.countSocket(socket);
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const method = request.method ?? "";
-    const path = readPath(request);
-    if (method === "GET" && path === "/healthz") {
+  async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = new NodeRequest(message);
+    if (request.method === "GET" && request.path === "/healthz") {
       response.writeHead(OK, { "content-type": "application/json" }).end('{"ok":true}');
       return;
     }
-    this.#logAnswer(request, response, path);
-    if (this.#isClosing) {
-      return answerError(response, stoppingError(), undefined, { connection: "close" });
-    }
-    for (const [name, value] of Object.entries(this.#guard.buildCorsHeaders(request))) {
-      if (value !== undefined) response.setHeader(name, value);
-    }
-    // A browser asks without the token whether it may send it (preflight).
-    const isPreflight = method === "OPTIONS" && request.headers.origin !== undefined;
-    const refusal = isPreflight ? this.#guard.checkPlace(request) : this.#check(request, path);
-    if (refusal) {
-      this.#noteRefusal(request, path, refusal);
-      return answerError(response, refusal.error, refusal.status, { connection: "close" });
-    }
-    if (isPreflight) {
-      response.writeHead(NO_CONTENT).end();
-      return;
-    }
-    await this.#route(request, response, path);
+    this.#logAnswer(request, response);
+    await this.#router.answer(request, new NodeReply(response));
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
-    const method = request.method ?? "";
-    const found = findRoute(this.#routes, method, path);
-    if (!found.route) {
-      const allowed = found.allowed.join(", ");
-      if (allowed === "") return answerError(response, notFoundError(path), NOT_FOUND);
-      const error = invalidRequest(`${path} is asked with ${allowed}.`);
-      return answerError(response, error, NOT_ALLOWED, { allow: allowed });
-    }
-    try {
-      await found.route.handle(request, response, found.match);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) this.#options.onError?.(error, `${method} ${path}`);
-      answerError(response, error, undefined, { connection: "close" });
-    }
+  #admit(request: NodeRequest): Admission {
+    const refusal = this.#check(request);
+    return refusal ? { type: "refused", refusal } : { type: "admitted" };
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // A client that leaves during the upgrade is gone.
-    socket.on("error", () => socket.destroy());
-    const path = readPath(request);
-    const refusal = this.#check(request, path);
-    if (refusal) this.#noteRefusal(request, path, refusal);
-    if (refusal) return refuseUpgrade(socket, refusal.status, refusal.error);
-    if (path !== WEBSOCKET_PATH) return refuseUpgrade(socket, NOT_FOUND, notFoundError(path));
-    if (this.#isClosing) return refuseUpgrade(socket, UNAVAILABLE, stoppingError());
-    this.#upgrades.accept(request, socket, head, (transport) =>
-      this.#serve(transport, "websocket"),
-    );
-  }
-
-  #check(request: IncomingMessage, path: string): Refusal | undefined {
-    const refusal = this.#guard.check(request);
+  #check(request: NodeRequest): Refusal | undefined {
+    const refusal = this.#guard.checkToken(request);
     if (refusal) return refusal;
-    this.#newcomers.accept(request.socket);
+    this.#newcomers.accept(request.message.socket);
     const isFull = this.#open >= this.#maxConnections;
-    return isFull && CONNECTING_PATHS.has(path) ? refuseTooMany(this.#maxConnections) : undefined;
+    return isFull && CONNECTING_PATHS.has(request.path)
+      ? refuseTooMany(this.#maxConnections)
+      : undefined;
   }
 
   #serve(transport: Transport, kind: "websocket" | "http"): void {
@@ -253,13 +218,12 @@ class HttpServer {
     }
   }
 
-  #noteRefusal({ method = "" }: IncomingMessage, path: string, refusal: Refusal): void {
-    const { reason, status } = refusal;
+  #noteRefusal({ method, path }: NodeRequest, { reason, status }: Refusal): void {
     this.metrics.countRefusal(reason);
     this.#options.log?.({ type: "refused", reason, method, path, status });
   }
 
-  #logAnswer({ method = "" }: IncomingMessage, response: ServerResponse, path: string): void {
+  #logAnswer({ method, path }: NodeRequest, response: ServerResponse): void {
     const from = this.#clock.now();
     response.once("close", () => {
       const durationMs = this.#clock.now() - from;
@@ -272,12 +236,14 @@ class HttpServer {
     });
   }
 
-  async #sendMetrics(response: ServerResponse): Promise<void> {
+  async #sendMetrics(reply: HttpReply): Promise<void> {
     const report = (error: unknown): void => this.#options.onError?.(error, "GET /metrics");
     const text = await this.metrics.collect(report);
-    response
-      .writeHead(OK, { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" })
-      .end(text);
+    reply.begin(OK, {
+      "content-type": "text/plain; version=0.0.4",
+      "cache-control": "no-store",
+    });
+    reply.end(text);
   }
 }
 
@@ -285,27 +251,4 @@ class HttpServer {
 function listOwnNames(host: string = LOOPBACK): string[] {
   if (host === LOOPBACK || host === "0.0.0.0" || host === "::") return [];
   return [formatHost(host)];
-}
-
-/** The path of a request without its query, which must not be logged. */
-function readPath({ url = "/" }: IncomingMessage): string {
-  return url.split("?", 1)[0] ?? "/";
-}
-
-function notFoundError(path: string): ProtocolError {
-  return invalidRequest(`There is nothing at ${path}.`);
-}
-
-function refuseUpgrade(socket: Duplex, status: number, error: ProtocolError): void {
-  const { code, message, details } = error;
-  const body = JSON.stringify({ error: { ...details, code, message } });
-  const wait = formatRetryAfter(error);
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
-    ...(wait === undefined ? [] : [`retry-after: ${wait}`]),
-    "content-type: application/json",
-    `content-length: ${Buffer.byteLength(body)}`,
-    "connection: close",
-  ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -1,9 +1,9 @@
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { type Clock, systemClock } from "@gyre/ai";
 import { type WebSocket, WebSocketServer } from "ws";
 import { MAX_BUFFERED_BYTES, MAX_FRAME_BYTES } from "../../frames/limits.ts";
-import type { Transport } from "../../transports/base/transport.ts";
+import type { SocketDecision } from "../../http/router.ts";
 import { WEBSOCKET_PROTOCOL, WebSocketTransport } from "../../transports/websocket.ts";
 
 /** After this time without a message the server sends a ping, and after as long again it cuts the client off. */
@@ -14,7 +14,7 @@ export interface WebSocketUpgradesOptions {
   clock?: Clock;
 }
 
-/** Turns requests for an upgrade into transports. `Guard` has accepted them before. */
+/** Turns requests for an upgrade into transports. */
 export class WebSocketUpgrades {
   readonly #server: WebSocketServer;
   readonly #maxFrameBytes: number;
@@ -33,18 +33,48 @@ export class WebSocketUpgrades {
     });
   }
 
-  /** Answers the upgrade; an invalid request gets an HTTP error. */
-  accept(
+  /** Answers the upgrade once it is decided on: before that, no WebSocket is accepted. */
+  async answer(
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    serve: (transport: Transport) => void,
-  ): void {
+    decided: Promise<SocketDecision>,
+  ): Promise<void> {
+    // A client that leaves during the upgrade is gone.
+    socket.on("error", () => socket.destroy());
+    const decision = await decided;
+    if (decision.type === "refused") {
+      const { body, headers, status } = decision.answer;
+      return refuseUpgrade(socket, status, Object.entries(headers), Buffer.from(body));
+    }
+    if (decision.type === "answered") {
+      const { headers, status } = decision.response;
+      const body = Buffer.from(await decision.response.arrayBuffer());
+      return refuseUpgrade(socket, status, [...headers], body);
+    }
+    // An invalid request gets an error over HTTP.
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       watchConnection(webSocket, this.#clock);
-      serve(createTransport(webSocket, this.#maxFrameBytes, this.#clock, socket));
+      decision.serve(createTransport(webSocket, this.#maxFrameBytes, this.#clock, socket));
     });
   }
+}
+
+/** Headers that are set here, whatever the application has. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(["content-length", "connection"]);
+
+/** Answers over HTTP in place of a WebSocket. */
+function refuseUpgrade(
+  socket: Duplex,
+  status: number,
+  headers: readonly (readonly [string, string])[],
+  body: Buffer,
+): void {
+  const sent = headers.filter(([name]) => !OWN_HEADERS.has(name));
+  const own = [["content-length", String(body.length)] as const, ["connection", "close"] as const];
+  const lines = [...sent, ...own].map(([name, value]) => `${name}: ${value}`);
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...lines].join("\r\n");
+  socket.end(Buffer.concat([Buffer.from(`${head}\r\n\r\n`), body]), () => socket.destroy());
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { AgentToolResult, ToolContext } from "@gyre/agent";
 import type { TextContent, UserContent } from "@gyre/ai";
 import type { ToolEnv } from "../../contract/env.ts";
-import { fromSource, PROVENANCE_NOTE } from "../../text/provenance.ts";
-import { humanSize } from "../../text/truncate.ts";
+import { fromSource, humanSize, PROVENANCE_NOTE } from "@gyre/ai/text";
 import { PathError } from "../../workspace/workspace.ts";
 import { runSubAgent } from "../sub-agent.ts";
 import { DEFAULT_ORACLE_TURNS, MAX_ORACLE_FILE_BYTES, type OracleOptions } from "./tool.ts";

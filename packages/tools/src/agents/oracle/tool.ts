@@ -1,9 +1,9 @@
 import type { AgentOptions, AgentTool, Middleware } from "@gyre/agent";
 import type { Model, ProtocolClient, ThinkingLevel } from "@gyre/ai";
+import { cutText } from "@gyre/ai/text";
 import type { GuardedTool } from "../../contract/access.ts";
 import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { cutText } from "../../text/truncate.ts";
 import { readingOnly } from "../reading-only.ts";
 import { oracleEntry } from "./entry.ts";
 
@@ -35,12 +35,14 @@ export interface OracleOptions {
   /** Further settings of the agent that answers. */
   agent?: Pick<
     AgentOptions,
+    | "cacheRetention"
     | "context"
     | "fallbackModels"
     | "fallbackOn"
     | "getApiKey"
     | "maxContinuations"
     | "retry"
+    | "thinkingBudgets"
     | "watchdog"
   >;
 }

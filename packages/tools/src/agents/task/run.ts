@@ -1,7 +1,7 @@
 import type { AgentTool, AgentToolResult, ToolContext } from "@gyre/agent";
 import { errorMessage, type Model } from "@gyre/ai";
 import type { ToolEnv } from "../../contract/env.ts";
-import { PROVENANCE_NOTE } from "../../text/provenance.ts";
+import { PROVENANCE_NOTE } from "@gyre/ai/text";
 import { readingOnly } from "../reading-only.ts";
 import { runSubAgent } from "../sub-agent.ts";
 import { type AgentKind, GENERAL } from "./kinds.ts";

@@ -63,12 +63,14 @@ export interface TaskOptions {
   /** Further settings of sub-agents. */
   agent?: Pick<
     AgentOptions,
+    | "cacheRetention"
     | "context"
     | "fallbackModels"
     | "fallbackOn"
     | "getApiKey"
     | "maxContinuations"
     | "retry"
+    | "thinkingBudgets"
     | "watchdog"
   >;
   /** Puts all messages of a sub-agent into the result's details. */

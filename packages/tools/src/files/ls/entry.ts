@@ -25,6 +25,7 @@ export const lsEntry: ToolEntry = {
       const named = Array.isArray(names) ? names.filter((name) => typeof name === "string") : all;
       return {
         summary: countShown(shown ?? total, total, "entry", "entries"),
+        isPartial: shown !== undefined && shown < total,
         ...(total > 0 && { lines: { all, keep: "list", names: named } }),
       };
     },

@@ -1,7 +1,8 @@
 import type { AgentToolResult } from "@gyre/agent";
+import { humanSize } from "@gyre/ai/text";
 import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import { grouped, textResult } from "../../text/text.ts";
-import { humanSize, linesWithin, listedName } from "../../text/truncate.ts";
+import { linesWithin, listedName } from "../../text/truncate.ts";
 import { pathIn } from "../../workspace/ignore-files.ts";
 import { type Entry, PathError } from "../../workspace/workspace.ts";
 import { LS_MAX_BYTES, LS_MAX_ENTRIES, type LsDetails } from "./tool.ts";
@@ -15,7 +16,7 @@ export async function runLs(
   first: number,
   signal: AbortSignal,
 ): Promise<AgentToolResult> {
-  const { path } = await env.workspace.resolve(folder);
+  const { path } = await env.workspace.resolve(folder, { outside: true });
   const entries = await env.workspace.list(folder);
   const name = listedName(path || ".");
   const total = entries.length;

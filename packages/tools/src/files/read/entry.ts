@@ -16,7 +16,10 @@ export const readEntry: ToolEntry = {
     effects: () => ({ reads: true }),
     summarize({ details }) {
       const read = looseRecord(details);
-      if (typeof read["mimeType"] === "string") return { summary: "an image" };
+      const type = read["mimeType"];
+      if (typeof type === "string") {
+        return { summary: type.startsWith("image/") ? "an image" : type };
+      }
       const total = looseNumber(read, "totalLines");
       if (total === undefined) return {};
       const shown = looseNumber(read, "shownLines");
@@ -24,7 +27,8 @@ export const readEntry: ToolEntry = {
       if (shown === undefined || first === undefined || shown >= total) {
         return { summary: counted(total, "line") };
       }
-      return { summary: `lines ${first}-${first + shown - 1} of ${grouped(total)}` };
+      const summary = `lines ${first}-${first + shown - 1} of ${grouped(total)}`;
+      return { summary, isPartial: true };
     },
   },
   make: async ({ env }) => (await import("./tool.ts")).readTool(env),

@@ -1,8 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { AgentToolResult } from "@gyre/agent";
+import type { FileContent } from "@gyre/ai";
 import { limitPage, type ToolEnv } from "../../contract/env.ts";
 import {
   decodeText,
@@ -10,16 +11,23 @@ import {
   textEncoding,
   type TextEncoding,
 } from "../../text/encoding.ts";
-import { binaryKind, imageType, type ImageType } from "../../text/image-type.ts";
+import {
+  binaryKind,
+  fromSource,
+  humanSize,
+  type ImageType,
+  imageType,
+  mediaType,
+} from "@gyre/ai/text";
 import { BYTE_ORDER_MARK } from "../../text/line-ends.ts";
-import { fromSource } from "../../text/provenance.ts";
 import { counted, grouped, textResult } from "../../text/text.ts";
-import { humanSize, LineWindow, listedName, type ShownLines } from "../../text/truncate.ts";
+import { LineWindow, listedName, type ShownLines } from "../../text/truncate.ts";
 import { type FileInfo, PathError } from "../../workspace/workspace.ts";
 import { KEPT_PREFIX, keptKey, spooledName } from "./kept-results.ts";
 import {
   READ_MAX_BYTES,
   READ_MAX_COUNTED_BYTES,
+  READ_MAX_FILE_BYTES,
   READ_MAX_IMAGE_BYTES,
   READ_MAX_LINE_CHARS,
   READ_MAX_SEEN_BYTES,
@@ -108,12 +116,9 @@ async function readOpened(
   if (image) return readImage(handle, info, image);
   const name = listedName(info.path);
   const encoding = textEncoding(head);
-  if (!encoding) {
-    throw new Error(
-      `${name} is not text: ${binaryKind(head)}, ${humanSize(info.size)}. ` +
-        "Use a program that understands it.",
-    );
-  }
+  const type = mediaType(head, info.path);
+  if (type !== undefined) return readMedia(env, { handle, info }, type, head);
+  if (!encoding) throw notText(name, head, info);
   return readText(env, { handle, info }, encoding, request);
 }
 
@@ -135,6 +140,45 @@ async function readImage(
     content: [
       { type: "text", text: `${name}: ${mimeType}, ${humanSize(bytes.length)}` },
       { type: "image", data: bytes.toString("base64"), mimeType },
+    ],
+    details,
+  };
+}
+
+function notText(name: string, head: Buffer, { size }: ReadFile["info"], why = ""): Error {
+  return new Error(
+    `${name} is not text: ${binaryKind(head)}, ${humanSize(size)}. ` +
+      `${why}Use a program that understands it.`,
+  );
+}
+
+/** A document, sound or film, where the model takes it. */
+async function readMedia(
+  env: ToolEnv,
+  { handle, info }: ReadFile,
+  type: string,
+  head: Buffer,
+): Promise<AgentToolResult> {
+  const name = listedName(info.path);
+  const file: FileContent = {
+    type: "file",
+    mediaType: type,
+    name: basename(info.path),
+    source: { type: "stored", sha256: "", size: info.size },
+  };
+  const why = env.explainFile ? await env.explainFile(file) : "this model gets images alone";
+  if (why !== undefined) throw notText(name, head, info, `It is not sent: ${why}. `);
+  const bytes = await readBytes(handle, READ_MAX_FILE_BYTES + 1);
+  if (bytes.length > READ_MAX_FILE_BYTES) {
+    const most = humanSize(READ_MAX_FILE_BYTES);
+    throw notText(name, head, info, `Files are sent up to ${most}. `);
+  }
+  const details: ReadDetails = { path: info.path, bytes: bytes.length, mimeType: type };
+  const source = { type: "base64", data: bytes.toString("base64") } as const;
+  return {
+    content: [
+      { type: "text", text: `${name}: ${type}, ${humanSize(bytes.length)}` },
+      { ...file, source },
     ],
     details,
   };

@@ -6,6 +6,7 @@ import type { ToolEnv } from "../../contract/env.ts";
 import {
   READ_MAX_BYTES,
   READ_MAX_COUNTED_BYTES,
+  READ_MAX_FILE_BYTES,
   READ_MAX_IMAGE_BYTES,
   READ_MAX_SEEN_BYTES,
   readTool,
@@ -236,6 +237,56 @@ describe("what is no text", () => {
     await expect(read({ path: "doc.pdf" })).rejects.toThrow("PDF document");
   });
 
+  it.each<[string, string, string]>([
+    ["doc.pdf", "%PDF-1.7\nall of it is text at first", "application/pdf"],
+    ["a.wav", "RIFF\0\0\0\0WAVEfmt ", "audio/wav"],
+    ["a.mp3", "ID3\x04", "audio/mpeg"],
+    ["b.mp3", "\xff\xfb\x90\x64", "audio/mpeg"],
+    ["a.m4a", "\0\0\0 ftypM4A ", "audio/mp4"],
+    ["a.flac", "fLaC\0", "audio/flac"],
+    ["a.mp4", "\0\0\0 ftypisom", "video/mp4"],
+    ["a.mov", "\0\0\0 ftypqt  ", "video/quicktime"],
+    ["a.webm", "\x1aE\xdf\xa3\0", "video/webm"],
+    ["a.mkv", "\x1aE\xdf\xa3\0", "video/x-matroska"],
+  ])("%s is a file for a model that takes it", async (name, head, mediaType) => {
+    const bytes = Buffer.from(head, "latin1");
+    await put(name, bytes);
+    const asked: unknown[] = [];
+    env.explainFile = async (file) => {
+      asked.push(file);
+      return undefined;
+    };
+    const { content, details } = await read({ path: name });
+    expect(content).toEqual([
+      { type: "text", text: `${name}: ${mediaType}, ${bytes.length} B` },
+      {
+        type: "file",
+        mediaType,
+        name,
+        source: { type: "base64", data: bytes.toString("base64") },
+      },
+    ]);
+    expect(details).toMatchObject({ mimeType: mediaType, bytes: bytes.length });
+    expect(asked).toMatchObject([{ mediaType, source: { size: bytes.length } }]);
+  });
+
+  it("a file that the model does not take is an error that says why", async () => {
+    await put("doc.pdf", "%PDF-1.7");
+    env.explainFile = async () => "this model reads no PDF";
+    await expect(read({ path: "doc.pdf" })).rejects.toThrow(
+      "doc.pdf is not text: PDF document, 8 B. It is not sent: this model reads no PDF. Use a program that understands it.",
+    );
+  });
+
+  it("a file that is too large for every service is refused", async () => {
+    const handle = await open(join(root, "doc.pdf"), "w");
+    await handle.write("%PDF-1.7");
+    await handle.truncate(READ_MAX_FILE_BYTES + 1);
+    await handle.close();
+    env.explainFile = async () => undefined;
+    await expect(read({ path: "doc.pdf" })).rejects.toThrow("Files are sent up to 20 MB.");
+  });
+
   it("folders send to ls", async () => {
     await mkdir(join(root, "src"));
     await expect(read({ path: "src" })).rejects.toThrow('"src" is a folder. Use ls or find');
@@ -248,7 +299,7 @@ describe("what is no text", () => {
 });
 
 describe("access", () => {
-  it("reports where a link leads, and refuses what is outside", async () => {
+  it("reports where a link leads, also outside, which is refused before it is allowed", async () => {
     await put("real.txt", "x");
     await symlink("real.txt", join(root, "link.txt"));
     await symlink("/etc/passwd", join(root, "out"));
@@ -258,7 +309,12 @@ describe("access", () => {
       targets: ["real.txt"],
       summary: 'Read "real.txt"',
     });
-    await expect(tool.access({ path: "out" })).rejects.toThrow("leads out of the workspace");
+    expect(await tool.access({ path: "out" })).toEqual({
+      kind: "read",
+      targets: ["/etc/passwd"],
+      outside: ["/etc/passwd"],
+      summary: 'Read "/etc/passwd", outside of the workspace',
+    });
     await expect(read({ path: "out" })).rejects.toThrow("leads out of the workspace");
     await expect(read({ path: "../x" })).rejects.toThrow("leads out of the workspace");
   });

@@ -1,9 +1,8 @@
 import type { GuardedTool } from "../../contract/access.ts";
 import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import type { ImageType } from "../../text/image-type.ts";
+import { humanSize } from "@gyre/ai/text";
 import { counted, within } from "../../text/text.ts";
-import { humanSize } from "../../text/truncate.ts";
 import { readAccess } from "../read-access.ts";
 import { readEntry } from "./entry.ts";
 import { keptKey, spooledName } from "./kept-results.ts";
@@ -16,6 +15,8 @@ export const READ_MAX_BYTES: number = 50 * 1024;
 export const READ_MAX_LINE_CHARS = 2000;
 /** `read` refuses a larger picture. */
 export const READ_MAX_IMAGE_BYTES: number = 5 * 1024 * 1024;
+/** `read` refuses a larger document, sound or film. */
+export const READ_MAX_FILE_BYTES: number = 20 * 1024 * 1024;
 /** A file up to this size is remembered as a whole, so that edits of it can be checked. */
 export const READ_MAX_SEEN_BYTES: number = 5 * 1024 * 1024;
 /** How much of what is not shown is looked through to count its lines. */
@@ -34,17 +35,17 @@ export interface ReadDetails {
   firstLine?: number;
   shownLines?: number;
   totalLines?: number;
-  /** Of an image. */
-  mimeType?: ImageType;
+  /** Of an image, or another file that is no text. */
+  mimeType?: string;
 }
 
-/** Reads text a page at a time, and images. Never more of a file than it needs. */
+/** Reads text a page at a time, images, and other files where the model takes them. Never more of a file than it needs. */
 export function readTool(env: ToolEnv, options: ReadToolOptions = {}): GuardedTool {
   return defineEntryTool(readEntry, {
     label: "Read",
     description:
       `Read a text file, ${counted(READ_MAX_LINES, "line")} or ${humanSize(READ_MAX_BYTES)} ` +
-      "at a time, or an image.",
+      "at a time, an image or a PDF.",
     parameters: {
       type: "object",
       properties: {

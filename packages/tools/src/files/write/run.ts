@@ -1,8 +1,9 @@
 import type { AgentToolResult } from "@gyre/agent";
+import { humanSize } from "@gyre/ai/text";
 import type { ToolEnv } from "../../contract/env.ts";
 import { decodeText, textEncoding } from "../../text/encoding.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { humanSize, listedName } from "../../text/truncate.ts";
+import { listedName } from "../../text/truncate.ts";
 import type { FileIdentity } from "../../workspace/workspace.ts";
 import { READ_MAX_SEEN_BYTES } from "../read/tool.ts";
 import { WRITE_MAX_OLD_TEXT_CHARS, type WriteDetails } from "./tool.ts";

@@ -1,4 +1,4 @@
-import { CONTROL } from "../../sandbox/search-path.ts";
+import { CONTROL } from "@gyre/ai/programs";
 import type { Setting } from "../config.ts";
 
 interface HarmlessKey {

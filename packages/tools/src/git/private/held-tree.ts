@@ -1,3 +1,4 @@
+import { errnoOf } from "@gyre/ai";
 import { constants } from "node:fs";
 import {
   copyFile,
@@ -47,6 +48,17 @@ export async function copyPlain(from: string, to: string): Promise<void> {
     await copyFile(heldPath(file), to, constants.COPYFILE_EXCL);
   } finally {
     await file.close();
+  }
+}
+
+/** Whether it was made here: another session, in another worktree of the same repository, may make it at the same time. */
+export async function makeIfMissing(make: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await make();
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return false;
+    throw error;
   }
 }
 

@@ -23,7 +23,7 @@ import { counted } from "../../text/text.ts";
 import { listedName } from "../../text/truncate.ts";
 import { IN_GIT } from "../../workspace/protected.ts";
 import { carrySettings, readConfig } from "./carry-settings.ts";
-import { copyPlain, copyTree } from "./held-tree.ts";
+import { copyPlain, copyTree, makeIfMissing } from "./held-tree.ts";
 import { Mirror } from "./mirror.ts";
 import { removeExecLines } from "./rebase-todo.ts";
 import { TreeMirror } from "./tree-mirror.ts";
@@ -169,14 +169,16 @@ export class PrivateGit {
     await mkdir(join(view, SHARED));
     for (const name of [HOOKS, ...SHARED_FOLDERS]) {
       const at = join(commonFolder, name);
-      if (lstatSync(at, { throwIfNoEntry: false }) === undefined) await mkdir(at);
+      if (lstatSync(at, { throwIfNoEntry: false }) === undefined)
+        await makeIfMissing(() => mkdir(at));
     }
     const configs = new Map<string, string>();
     const worktree = join(commonFolder, "config.worktree");
     // git would read it: what is there can be held, what is missing cannot.
     const isRead = READS_WORKTREE.test(await readConfig(join(commonFolder, "config")));
-    const isMade = isRead && lstatSync(worktree, { throwIfNoEntry: false }) === undefined;
-    if (isMade) await writeFile(worktree, "", { flag: "wx" });
+    const isMissing = isRead && lstatSync(worktree, { throwIfNoEntry: false }) === undefined;
+    const isMade =
+      isMissing && (await makeIfMissing(() => writeFile(worktree, "", { flag: "wx" })));
     for (const name of CONFIGS) {
       const text = await readConfig(join(commonFolder, name));
       configs.set(name, text);

@@ -159,7 +159,7 @@ const RUNNERS = new Set(
     "ssh su script strace ltrace gdb valgrind unshare nsenter chroot flock systemd-run at batch " +
     "crontab docker podman kubectl npx bunx expect entr parallel runuser start-stop-daemon " +
     "pwsh rsh telnet nc ncat socat vim vi view nvim ex ed emacs less more man screen tmux dc psql " +
-    "mysql sqlite3 pkexec gosu setpriv capsh taskset chrt prlimit setarch numactl fakeroot firejail " +
+    "mysql sqlite3 pkexec gosu setpriv capsh taskset chrt prlimit setarch linux32 linux64 choom numactl fakeroot firejail " +
     "bwrap xvfb-run dbus-run-session unbuffer rlwrap faketime proxychains torsocks sshpass tini " +
     "dumb-init chronic nyc c8 dotenv env-cmd dotenvx perf hyperfine watchexec nodemon concurrently cross-env direnv nix-shell " +
     "powershell osascript run-parts logrotate ftp sftp lftp"

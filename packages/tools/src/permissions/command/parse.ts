@@ -19,10 +19,24 @@ export interface Redirect {
   kind: "read" | "write" | "input";
   /** The file; with `input` the text that is fed in, or the mark at its end. */
   target: Word;
+  /** What is in the file stays there. */
+  appends?: true;
   /** The text of a here-document in which nothing is expanded. */
   body?: string;
   /** The text of a here-document as it was written. */
   written?: string;
+}
+
+/** What stands around commands: they share one object. */
+export interface Group {
+  /** A shell of its own; what runs once, often or never; what runs when it is called. */
+  kind: "subshell" | "branch" | "function";
+  /** Of a function. */
+  name?: string;
+  /** Another process, which has the variables that are exported alone. */
+  isProcess?: true;
+  /** As for a command. */
+  joint: string;
 }
 
 /** What is left of a command line when all of its structure is taken apart. */
@@ -32,15 +46,33 @@ export interface SimpleCommand {
   /** Program and arguments; empty for redirections or assignments that stand alone. */
   words: Word[];
   redirects: Redirect[];
+  /** From outside to inside. */
+  groups: readonly Group[];
+  /** What stands between it and the command before, "&&" say; empty for the end of a line, and for the first. */
+  joint: string;
+  /** What it prints goes to the next one. */
+  pipes: boolean;
+}
+
+/** A word that a loop goes through. */
+export interface ListedWord extends Word {
+  /** The variable of the loop. */
+  name: string;
+  /** How many commands stand before it. */
+  at: number;
+  /** As of a command. */
+  groups: readonly Group[];
 }
 
 export interface CommandLine {
   /** Every simple command, in whatever structure, also inside of substitutions. */
   commands: SimpleCommand[];
   /** What loops go through. */
-  listed: Word[];
+  listed: ListedWord[];
   /** Why these may not be all that is run, or not as they stand here. */
   unclear?: string;
+  /** The text behind what could not be read: nothing is known of it. */
+  unread?: string;
   /** Characters looked at: grows as the length does. */
   steps: number;
 }
@@ -60,6 +92,7 @@ export function parseCommandLine(text: string): CommandLine {
   } catch (error) {
     if (!(error instanceof Unparsable)) throw error;
     found.unclear ??= error.message;
+    found.unread = text;
   }
   return found;
 }
@@ -69,8 +102,9 @@ class Unparsable extends Error {}
 /** Shared by a parser and those that it starts for text inside of its text. */
 interface Found {
   commands: SimpleCommand[];
-  listed: Word[];
+  listed: ListedWord[];
   unclear?: string;
+  unread?: string;
   steps: number;
 }
 
@@ -94,6 +128,9 @@ interface HereDocument {
 const CLOSERS = new Set(["then", "elif", "else", "fi", "do", "done", "esac", "}"]);
 const OPENERS = new Set("if while until for select case function { ! coproc [[ in".split(" "));
 
+/** Those whose commands may not run, or more than once. */
+const GROUPS = new Set("if while until for select case {".split(" "));
+
 const KEYWORD = /(?:[a-z]+|\[\[|[!{}])(?=[ \t\n;&|()<>]|$)/y;
 /** `time` before a compound command. Before others it may be a program, and is taken for one. */
 const TIMED = /time(?:[ \t]+-p)?[ \t]+(?=\(|\[\[ |(?:\{|!|if|for|while|until|case|select)[ \t\n])/y;
@@ -102,7 +139,7 @@ const TIMES = new Set(["time", "-p", "--"]);
 const PLAIN = /[\w\-./:,+%@^=]+/y;
 const NAME = /[A-Za-z_]\w*/y;
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-const SUBSCRIPT = /[A-Za-z_]\w*\[/y;
+const SUBSCRIPT = /[A-Za-z_]\w*\[(?!\w+\]\w)/y;
 const DECLARATIONS = new Set("alias declare export local readonly typeset".split(" "));
 /** A line that goes on inside of `$(`, `<<` and the like: the shell joins it before it looks. */
 const SPLIT_SIGN = /[$<>(]\\\n|[^\s\\](?:\\\n)+[<>(]/;
@@ -132,9 +169,13 @@ class Parser {
   #isBehindDocument = false;
   /** Substitutions that are open while a here-document around them waits for its text. */
   #waitingOutside = 0;
+  #groups: readonly Group[];
+  /** What stands before the command that begins here. */
+  #joint = "";
 
-  constructor(text: string, found: Found, depth: number) {
+  constructor(text: string, found: Found, depth: number, groups: readonly Group[] = []) {
     this.#text = text;
+    this.#groups = groups;
     this.#found = found;
     this.#depth = depth;
     if (depth > MAX_NESTING) throw new Unparsable("It is nested too deeply.");
@@ -181,6 +222,7 @@ class Parser {
         return;
       }
       if (this.#peek() === "(") this.#parenthesis();
+      else if (GROUPS.has(keyword)) this.#inGroup("branch", () => this.#compound(keyword));
       else if (OPENERS.has(keyword)) this.#compound(keyword);
       else this.#simple();
     });
@@ -192,8 +234,18 @@ class Parser {
       this.#at++;
       this.#arithmetic();
     } else {
-      this.#listUntil(")");
+      this.#inGroup("subshell", () => this.#listUntil(")"));
     }
+  }
+
+  #inGroup(kind: Group["kind"], inner: () => void, name?: string): void {
+    const around = this.#groups;
+    const joint = this.#joint;
+    this.#groups = [...around, { kind, joint, ...(name !== undefined && { name }) }];
+    this.#joint = "";
+    inner();
+    this.#groups = around;
+    this.#joint = "";
   }
 
   #compound(keyword: string): void {
@@ -222,8 +274,7 @@ class Parser {
         return this.#case();
       case "function":
         this.#skipBlanks();
-        this.#word();
-        return this.#function();
+        return this.#function(this.#word().text);
       case "[[":
         return this.#condition();
       case "!":
@@ -239,16 +290,18 @@ class Parser {
       this.#at += 2;
       this.#arithmetic();
     } else {
-      const name = this.#match(NAME);
-      if (!HARMLESS_NAME.test(name)) {
-        this.#doubt(`The loop sets "${name}", which may be a setting of a program.`);
+      const variable = this.#match(NAME);
+      if (!HARMLESS_NAME.test(variable)) {
+        this.#doubt(`The loop sets "${variable}", which may be a setting of a program.`);
       }
       this.#skipNewlines();
       if (this.#keyword() === "in") {
         this.#at += 2;
         this.#skipBlanks();
         while (!";\n".includes(this.#peek())) {
-          this.#found.listed.push(this.#word());
+          const at = this.#found.commands.length;
+          const word = this.#word();
+          this.#found.listed.push({ ...word, name: variable, at, groups: this.#groups });
           this.#skipBlanks();
         }
       }
@@ -288,7 +341,7 @@ class Parser {
   }
 
   /** From behind the name on. The body counts as run: it is there to be called. */
-  #function(): void {
+  #function(name: string): void {
     this.#doubt("It defines a function, which may stand for another command.");
     this.#skipBlanks();
     if (this.#peek() === "(") {
@@ -298,7 +351,7 @@ class Parser {
       this.#at++;
     }
     this.#skipNewlines();
-    this.#command(this.#keyword());
+    this.#inGroup("function", () => this.#command(this.#keyword()), name);
   }
 
   #condition(): void {
@@ -318,11 +371,22 @@ class Parser {
     const isPlain = ({ text, literal }: Word): boolean =>
       literal && /^(-?\d+|-[a-z]+|\[\[)$/.test(text);
     if (calculates && !words.every(isPlain)) this.#doubt("It calculates with variables.");
-    this.#found.commands.push({ assignments: [], words, redirects: [] });
+    this.#found.commands.push({ assignments: [], words, redirects: [], ...this.#place() });
+  }
+
+  /** Where a command stands that ends here. */
+  #place(joint: string = this.#joint): Pick<SimpleCommand, "groups" | "joint" | "pipes"> {
+    return { groups: this.#groups, joint, pipes: this.#looksAt(/\|(?!\|)/y) };
   }
 
   #simple(): void {
-    const command: SimpleCommand = { assignments: [], words: [], redirects: [] };
+    const command: Omit<SimpleCommand, "groups" | "joint" | "pipes"> = {
+      assignments: [],
+      words: [],
+      redirects: [],
+    };
+    // What is inside of its words has joints of its own.
+    const joint = this.#joint;
     let declares = false;
     // Behind "time", which is a keyword itself, a command begins as well.
     let begins = true;
@@ -333,7 +397,7 @@ class Parser {
       if (next === "" || "\n;&|)".includes(next)) break;
       if (next === "(") {
         if (command.words.length !== 1) throw new Unparsable('There is an unexpected "(".');
-        return this.#function();
+        return this.#function(command.words[0]?.text ?? "");
       }
       // Up to its "]" nothing means what it means elsewhere, not even a blank or a comment.
       if ((declares || begins) && this.#looksAt(SUBSCRIPT)) {
@@ -375,7 +439,7 @@ class Parser {
     // What stands behind a compound command may be nothing, or redirections alone.
     const { assignments, words, redirects } = command;
     if (assignments.length + words.length + redirects.length > 0)
-      this.#found.commands.push(command);
+      this.#found.commands.push({ ...command, ...this.#place(joint) });
   }
 
   /** A redirection, if there is one here. */
@@ -411,8 +475,11 @@ class Parser {
     const isHandle = operator.endsWith("&") && target.literal && /^\d+-?$/.test(target.text);
     if (isHandle) return true;
     if (operator === "<<<") into.push({ kind: "input", target });
-    else
-      into.push({ kind: operator.startsWith("<") && operator !== "<>" ? "read" : "write", target });
+    else {
+      const isRead = operator.startsWith("<") && operator !== "<>";
+      const appends = operator.endsWith(">>") || operator === "<>";
+      into.push({ kind: isRead ? "read" : "write", target, ...(appends && { appends }) });
+    }
     return true;
   }
 
@@ -559,7 +626,7 @@ class Parser {
       this.#isBehindDocument = false;
       this.#substitutions++;
       if (outside.length > 0) this.#waitingOutside++;
-      this.#listUntil(")");
+      this.#inGroup("subshell", () => this.#listUntil(")"));
       if (this.#pending.length > 0) throw new Unparsable("A here-document has no text.");
       if (outside.length > 0) this.#waitingOutside--;
       this.#pending = outside;
@@ -584,7 +651,8 @@ class Parser {
         throw new Unparsable("There is a quote in backquotes in quotes.");
       inner += "$`\\".includes(escaped) ? escaped : next + escaped;
     }
-    new Parser(inner, this.#found, this.#depth + 1).script();
+    const groups: readonly Group[] = [...this.#groups, { kind: "subshell", joint: "" }];
+    new Parser(inner, this.#found, this.#depth + 1, groups).script();
   }
 
   /** `${...}` from behind the bracket on. */
@@ -699,6 +767,7 @@ class Parser {
   /** All that may stand between two commands of a list. */
   #skipSeparators(): void {
     this.#isPiped = false;
+    this.#joint = "";
     for (;;) {
       this.#skipNewlines();
       const next = this.#peek();
@@ -709,7 +778,7 @@ class Parser {
         (next === ";" && after !== ";" && after !== "&");
       if (!separates) return;
       this.#isPiped ||= next === "|";
-      this.#step();
+      this.#joint += this.#step();
     }
   }
 
@@ -745,7 +814,10 @@ class Parser {
     const body = lines.join("\n");
     redirect.written = body;
     if (quoted || !/[$`\\]/.test(body)) redirect.body = body;
-    else new Parser(body, this.#found, this.#depth + 1).#doubleQuoted(new Value(), "");
+    else {
+      const inner = new Parser(body, this.#found, this.#depth + 1, this.#groups);
+      inner.#doubleQuoted(new Value(), "");
+    }
   }
 
   #line(): string {

@@ -10,7 +10,7 @@ describe("commandParts", () => {
     ["env A=1 rm x", "rm x"],
     ["sudo -u bob rm x", "rm x"],
     ["nice -n 5 nohup timeout -s KILL 5 rm x", "rm x"],
-    ["find . -name y -exec rm {} +", "rm {} {}"],
+    ["find . -name y -exec rm {} +", "rm {}"],
     ["find . -exec true {} \\; -exec rm x \\;", "rm x {}"],
     ["ls | xargs -n1 rm x", "rm x {}"],
     ["bash -c 'true; rm x'", "rm x"],
@@ -61,6 +61,8 @@ describe("commandParts", () => {
     "bash /dev/stdin <<< ls",
     "bash /dev/fd/3 3<<< ls",
     "eval $X",
+    // It opens a file of what it is given.
+    "eval ca ${x-a >o1{,}",
     "sudo --weird ls",
     "env A=1 ls",
     "env -S 'ls -l'",

@@ -1,6 +1,13 @@
 import { type Escape, findEscapes, findSettings, runsArguments } from "./escapes.ts";
 import { describePosixDoubt } from "./posix.ts";
-import { parseCommandLine, type Redirect, type SimpleCommand, type Word } from "./parse.ts";
+import {
+  type Group,
+  type ListedWord,
+  parseCommandLine,
+  type Redirect,
+  type SimpleCommand,
+  type Word,
+} from "./parse.ts";
 
 /** A longer command line is asked about, whatever rules allow. */
 export const MAX_COMMAND_CHARS: number = 10 * 1024;
@@ -42,14 +49,32 @@ export interface CommandPart {
   inert: boolean;
   /** It changes the folder that later parts run in. */
   moves: boolean;
+  /** Where it may run, from the workspace, if that was found out. */
+  folders?: readonly string[];
+}
+
+/** A command, and where it may run. */
+export interface PlacedCommand extends SimpleCommand {
+  /** From the workspace. */
+  folders: readonly string[];
+}
+
+/** Says what commands may be once the shell has expanded their words. */
+export interface Expander {
+  /** Called with what a loop goes through, before its commands. */
+  loop(words: readonly ListedWord[]): void;
+  /** Called with each command, in their order, and with each that another one runs. */
+  expand(command: SimpleCommand): readonly PlacedCommand[];
 }
 
 export interface CommandParts {
   parts: CommandPart[];
   /** What loops go through. */
-  listed: Word[];
+  listed: ListedWord[];
   /** Why these may not be all of it: no rule allows it then. */
   unclear?: string;
+  /** Texts of which only the beginning could be read. */
+  unread: string[];
   /** It changes folders: what its paths mean is not known. */
   moves: boolean;
   steps: number;
@@ -58,15 +83,15 @@ export interface CommandParts {
 /**
  * All that a command line would run: also in substitutions, and as arguments of commands
  * that run others (`env`, `xargs`, `find -exec`, `bash -c`, ...). `isPosix`: a shell other than
- * bash reads it, and what that may take for something else is unclear.
+ * bash reads it, and what that may take for something else is unclear. `expander`: words are expanded by it.
  */
 export function commandParts(
   text: string,
-  { isPosix = false }: { isPosix?: boolean } = {},
+  { isPosix = false, expander }: { isPosix?: boolean; expander?: Expander } = {},
 ): CommandParts {
-  const found: CommandParts = { parts: [], listed: [], moves: false, steps: 0 };
+  const found: CommandParts = { parts: [], listed: [], unread: [], moves: false, steps: 0 };
   const doubt = isPosix ? describePosixDoubt(text) : undefined;
-  addScript(found, text, 0);
+  addScript(found, text, { depth: 0, groups: [], expander });
   if (doubt !== undefined) found.unclear ??= doubt;
   if (text.length > MAX_COMMAND_CHARS) {
     found.unclear = `It has more than ${MAX_COMMAND_CHARS} characters.`;
@@ -78,18 +103,39 @@ export function commandParts(
   return found;
 }
 
-function addScript(found: CommandParts, text: string, depth: number): void {
-  const { commands, listed, unclear, steps } = parseCommandLine(text);
+/** What is around a command: others that run it, and groups. */
+interface Around {
+  depth: number;
+  groups: readonly Group[];
+  expander: Expander | undefined;
+}
+
+function addScript(found: CommandParts, text: string, around: Around): void {
+  const { commands, listed, unclear, unread, steps } = parseCommandLine(text);
+  const { groups, expander } = around;
   found.steps += steps;
   found.listed.push(...listed);
   if (unclear !== undefined) found.unclear ??= unclear;
-  for (const command of commands) addCommand(found, command, depth);
+  if (unread !== undefined) found.unread.push(unread);
+  for (const [index, command] of commands.entries()) {
+    const loops = listed.filter(({ at }) => at === index);
+    expander?.loop(loops.map((word) => ({ ...word, groups: [...groups, ...word.groups] })));
+    const placed = { ...command, groups: [...groups, ...command.groups] };
+    for (const each of expander?.expand(placed) ?? [placed]) addCommand(found, each, around);
+  }
 }
 
 const INERT = new Set(["true", "false", ":", "exit", "break", "continue", "[", "[[", "test"]);
+/** Run what they are given as if it stood in their place. */
+const SAME_SHELL = new Set(["eval", "trap"]);
 const MOVERS = new Set(["cd", "pushd", "popd"]);
 
-function addCommand(found: CommandParts, command: SimpleCommand, depth: number): void {
+function addCommand(
+  found: CommandParts,
+  command: SimpleCommand | PlacedCommand,
+  around: Around,
+): void {
+  const { depth, expander } = around;
   const { assignments, words, redirects } = command;
   const [first, ...args] = words;
   const program = first ? baseName(first.text) : "";
@@ -103,10 +149,17 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
   if (wrapped && depth >= MAX_WRAPPERS) {
     found.unclear ??= "Commands run commands that run commands, too deeply.";
   } else {
+    const inside = { ...around, depth: depth + 1 };
     for (const inner of wrapped?.commands ?? []) {
-      addCommand(found, { assignments: [], words: [...inner], redirects: [] }, depth + 1);
+      const run = { ...command, assignments: [], words: [...inner], redirects: [] };
+      for (const each of expander?.expand(run) ?? [run]) addCommand(found, each, inside);
     }
-    if (wrapped?.script !== undefined) addScript(found, wrapped.script, depth + 1);
+    if (wrapped?.script !== undefined) {
+      const shell: Group = SAME_SHELL.has(program)
+        ? { kind: program === "trap" ? "function" : "branch", joint: "" }
+        : { kind: "subshell", joint: "", isProcess: true };
+      addScript(found, wrapped.script, { ...inside, groups: [...command.groups, shell] });
+    }
   }
   const escapes = [
     ...findSettings(assignments),
@@ -147,6 +200,7 @@ function addCommand(found: CommandParts, command: SimpleCommand, depth: number):
     redirects: [...redirects, ...teeFiles(program, args)],
     escapes,
     moves,
+    ...("folders" in command && { folders: command.folders }),
     inert:
       escapes.length === 0 &&
       assignments.length === 0 &&
@@ -207,8 +261,8 @@ function guessCommands(program: string, args: readonly Word[], depth: number): s
     .filter((text) => /\s/.test(text))
     .slice(0, MAX_GUESSES)
     .flatMap((script) => {
-      const inner: CommandParts = { parts: [], listed: [], moves: false, steps: 0 };
-      addScript(inner, script, depth + 1);
+      const inner: CommandParts = { parts: [], listed: [], unread: [], moves: false, steps: 0 };
+      addScript(inner, script, { depth: depth + 1, groups: [], expander: undefined });
       return inner.parts.flatMap(({ plain, guesses }) => [...plain, ...guesses]);
     });
   return [...tails, ...scripts];
@@ -274,9 +328,10 @@ function isSystemProgram(path: string): boolean {
 /** `tee` is a redirection with another name. */
 function teeFiles(program: string, args: readonly Word[]): Redirect[] {
   if (program !== "tee") return [];
+  const appends = args.some(({ text }) => /^-\w*a|^--a/.test(text));
   return args
     .filter(({ text }) => !text.startsWith("-"))
-    .map((target) => ({ kind: "write", target }));
+    .map((target) => ({ kind: "write", target, ...(appends && { appends }) }));
 }
 
 /** What a command runs that is given to it. */
@@ -362,9 +417,13 @@ function unwrap(
     case "xargs": {
       const options = { flags: "0rtxpo", valued: "ILnPsdEa" };
       const inner = unwrapOptions(program, options, args);
-      const words = inner?.commands?.[0];
+      const replaces = args.some(({ text }) => /^-[Ii]|^--replace/.test(text));
+      const words = inner?.commands?.[0]?.map((word) =>
+        replaces && word.text === "{}" ? UNKNOWN : word,
+      );
+      const isFilled = words?.includes(UNKNOWN) ?? false;
       return {
-        ...(words && { commands: [[...words, UNKNOWN]] }),
+        ...(words && words.length > 0 && { commands: [isFilled ? words : [...words, UNKNOWN]] }),
         unclear: '"xargs" takes arguments from elsewhere.',
         alone: true,
       };
@@ -392,11 +451,15 @@ function unwrapOptions(
   args: readonly Word[],
 ): Wrapped | undefined {
   const { flags = "", valued = "", long = [], operands = 0, assignments, alone = false } = wrapper;
-  const strange = (word: Word): Wrapped => ({
-    commands: [args.slice(args.indexOf(word) + 1)],
-    unclear: `What "${word.text}" means to "${program}" is not known.`,
-    alone: true,
-  });
+  const strange = (word: Word): Wrapped => {
+    // The word behind it may be its value, or an operand of the program.
+    const rest = args.slice(args.indexOf(word) + 1);
+    return {
+      commands: [rest, rest.slice(1)].filter((words) => words.length > 0),
+      unclear: `What "${word.text}" means to "${program}" is not known.`,
+      alone: true,
+    };
+  };
   let at = 0;
   for (; at < args.length; at++) {
     const word = args[at];
@@ -407,6 +470,8 @@ function unwrapOptions(
       at++;
       break;
     }
+    // Another way to write "-i".
+    if (program === "env" && text === "-") continue;
     if (!text.startsWith("-") || text === "-") break;
     if (long.includes(text)) continue;
     const letters = /^-([^-].*)$/s.exec(text)?.[1];
@@ -472,7 +537,7 @@ function unwrapShell(
   }
   const input = redirects.findLast(({ kind }) => kind === "input");
   return {
-    script: input && (input.body ?? input.target.text),
+    script: input && (input.body ?? input.written ?? input.target.text),
     unclear: `"${program}" runs what it reads.`,
     alone: true,
   };
@@ -508,7 +573,7 @@ function unwrapSearch(program: string, args: readonly Word[]): Wrapped | undefin
   }
   if (commands.length === 0) return undefined;
   return {
-    commands: commands.map((words) => [...words, UNKNOWN]),
+    commands: commands.map((words) => (words.includes(UNKNOWN) ? words : [...words, UNKNOWN])),
     unclear: `"${program}" runs a command on what it finds.`,
     alone: true,
   };

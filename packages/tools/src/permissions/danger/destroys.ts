@@ -5,9 +5,15 @@ import { hasOption, listOperands } from "./options.ts";
 const DESTROYERS =
   /^(?:shred|wipe|wipefs|fdisk|sfdisk|parted|mkswap|mkfs(?:\..+)?|sudo|doas|su|pkexec|runas|shutdown|reboot|halt|poweroff|srm|dropdb|mysqladmin)$/;
 
+/** Commands of frameworks that empty a database. */
+const EMPTIES =
+  /^(?:db:(?:drop|reset|wipe|purge)|migrate:(?:fresh|reset)|ecto\.(?:drop|reset)|schema:drop|dropAll|reset_db)$/;
+
 /** Whether a program is known to destroy, with these arguments, what no undo of files brings back. */
 export function destroys(program: string, args: readonly string[]): boolean {
-  if (DESTROYERS.test(program)) return true;
+  if (DESTROYERS.test(program) || args.some((arg) => EMPTIES.test(arg))) return true;
+  const [first, second] = [program, ...listOperands(program, args)].slice(-2);
+  if (first === "manage.py" && second === "flush") return true;
   switch (program) {
     case "git":
       return gitDestroys(args);
@@ -25,8 +31,10 @@ export function destroys(program: string, args: readonly string[]): boolean {
     case "rsync":
       return hasOption(args, "--delete");
     case "chmod":
+      // What may not be read is lost to git as well.
       return (
-        hasOption(args, "--recursive", /R/) && args.some((arg) => /^0+$|^0?[0-3]000$/.test(arg))
+        args.some((arg) => /(?:^|\/)\.git(?:\/|$)/.test(arg)) ||
+        (hasOption(args, "--recursive", /R/) && args.some((arg) => /^0+$|^0?[0-3]000$/.test(arg)))
       );
     case "sqlite3":
     case "duckdb":

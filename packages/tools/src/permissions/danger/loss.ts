@@ -1,22 +1,22 @@
-import { type BigIntStats, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import {
+  type BigIntStats,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { type GitIndexEntry, parseGitIndex } from "../../git/index-file.ts";
 import { locateRepository } from "../../git/locate.ts";
 import type { Word } from "../command/parse.ts";
+import { isMadeAgain } from "../follow/made-again.ts";
 import { listOperands } from "./options.ts";
+import { ifThere } from "../follow/if-there.ts";
 
 /** Files that are looked at before a removal counts as one of too much. */
 const MAX_FILES = 2_000;
 const MAX_INDEX_BYTES: number = 64 * 1024 * 1024;
-
-/** Folders and files that programs make again. */
-const MADE_AGAIN =
-  /^(?:node_modules|bower_components|dist|build|out|target|coverage|tmp|temp|\.tmp|\.cache|\.next|\.nuxt|\.output|\.turbo|\.parcel-cache|\.vite|\.svelte-kit|\.angular|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox|\.nox|\.nyc_output|\.gradle|\.eslintcache|\.DS_Store|.*\.(?:egg-info|log|tmp|temp|bak|orig|rej|swp|swo|pyc|pyo|o|obj|class|tsbuildinfo)|.*~)$/;
-
-/** Whether programs make a file or a folder of that name again. */
-export function isMadeAgain(name: string): boolean {
-  return MADE_AGAIN.test(name);
-}
 
 /** What a removal is about. */
 export interface Removal {
@@ -44,29 +44,38 @@ export function findRemoval(program: string, words: readonly Word[]): Removal | 
         ? { targets: targets.slice(1), isRecursive: true }
         : undefined;
     case "unlink":
-    case "truncate":
-      return {
-        targets: targets.filter(({ text }) => !/^\d+[KMG]?$/.test(text)),
-        isRecursive: false,
-      };
-    case "cp":
+      return { targets, isRecursive: false };
     case "install":
+      return { targets: targets.slice(-1).filter(({ literal }) => literal), isRecursive: false };
     case "ln":
       return targets.length === 2 && targets[1]?.literal
         ? { targets: targets.slice(1), isRecursive: false }
         : undefined;
-    case "mv":
-      return findMoved(targets);
+    case "mv": {
+      const folder = args
+        .find((arg) => arg.startsWith("--target-directory="))
+        ?.slice("--target-directory=".length);
+      return findMoved(folder === undefined ? targets : [...targets, toWord(folder)]);
+    }
+    case "rsync":
+      return args.includes("--remove-source-files")
+        ? { targets: targets.slice(0, -1), isRecursive: true }
+        : undefined;
     default:
       return undefined;
   }
+}
+
+function toWord(text: string): Word {
+  return { text, literal: true, prefix: text };
 }
 
 /** A file that is replaced, or what leaves the workspace for good. */
 function findMoved(targets: readonly Word[]): Removal | undefined {
   const last = targets.at(-1);
   if (!last || targets.length < 2) return undefined;
-  const isGone = /^\/(?:tmp|dev)\//.test(`${last.text}/`);
+  // What is made again is removed without a question.
+  const isGone = /^\/(?:tmp|dev)\//.test(`${last.text}/`) || isMadeAgain(lastPart(last.text));
   const git = targets.filter(({ text }) => /(?:^|\/)\.git(?:\/|$)/.test(text));
   return {
     // The name that a pattern or a variable gives is most often a new one.
@@ -131,7 +140,7 @@ function isLost(
   const waiting = [absolute];
   let seen = 0;
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    const stats = ifThere(() => lstatSync(path, { bigint: true }));
     if (!stats) continue;
     if (++seen > MAX_FILES) return true;
     if (stats.isDirectory()) {
@@ -157,6 +166,16 @@ function isLost(
   return false;
 }
 
+/** Whether a file is one that the agent made: younger than the session, and not from git. */
+export function isOwnFile(
+  path: string,
+  { root, since }: Pick<LossContext, "root" | "since">,
+): boolean {
+  const stats = ifThere(() => statSync(path, { bigint: true }));
+  if (!stats?.isFile() || stats.birthtimeMs < BigInt(Math.floor(since))) return false;
+  return !new KnownByGit(root).has(path, stats);
+}
+
 /** The files whose contents git has. Read when the first is asked about. */
 class KnownByGit {
   readonly #root: string;
@@ -171,7 +190,9 @@ class KnownByGit {
     if (!this.#isRead) this.#index = readIndex(this.#root);
     this.#isRead = true;
     if (!this.#index) return false;
-    const entry = this.#index.entries.get(relative(this.#index.tree, path).split(sep).join("/"));
+    // Git has no files behind links.
+    const real = join(realpathSync(dirname(path)), basename(path));
+    const entry = this.#index.entries.get(relative(this.#index.tree, real).split(sep).join("/"));
     return entry !== undefined && entry.size === size && entry.mtimeNs === mtimeNs;
   }
 }
@@ -182,7 +203,7 @@ function readIndex(
   const place = locateRepository(root);
   if (!place) return undefined;
   const path = join(place.folder, "index");
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = ifThere(() => statSync(path));
   if (!stats?.isFile() || stats.size > MAX_INDEX_BYTES) return undefined;
   const entries = parseGitIndex(readFileSync(path));
   return entries && { tree: place.tree, entries };

@@ -9,7 +9,11 @@ const REMOTE = new Set(
     "docker docker-compose podman nerdctl skopeo heroku vercel netlify fly flyctl doctl wrangler firebase supabase ngrok " +
     "cloudflared tailscale psql pg_dump mysql mysqldump redis-cli mongosh mongo apt apt-get aptitude brew dnf yum apk " +
     "pacman zypper emerge snap flatpak winget choco scoop nix-env nix-shell guix svn cvs pipx twine npx pnpx bunx uvx " +
-    "cpan cpanm nvm fnm volta corepack ollama hf huggingface-cli claude codex gyre"
+    "cpan cpanm nvm fnm volta corepack ollama hf huggingface-cli claude codex gyre " +
+    "grpcurl websocat yt-dlp youtube-dl axel smbclient ntpdate ssh-keyscan vagrant minikube k3d skaffold eksctl istioctl argocd " +
+    "kubectx kubens oc etcdctl nomad consul vault sentry-cli datadog-ci sonar-scanner codecov snyk trivy cosign oras crictl restic " +
+    "pg_restore pg_dumpall createdb pg_isready mongodump mongorestore sqlcmd cqlsh clickhouse-client stripe twilio eas fastlane " +
+    "lftpget amplify railway localtunnel gh-pages surge"
   ).split(" "),
 );
 
@@ -56,12 +60,44 @@ const REMOTE_COMMANDS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     dart: "pub",
     nix: "build develop run shell flake profile",
     openssl: "s_client s_time",
+    getent: "hosts ahosts ahostsv4 ahostsv6",
     playwright: "install",
-    "pre-commit": "install-hooks autoupdate",
+    "pre-commit": "run install-hooks autoupdate try-repo hook-impl",
+    bzr: "branch checkout co get clone pull push update up send merge missing info bind commit ci launchpad-login lp-login",
+    mc: "alias cp mv mb rb rm ls cat head pipe share find mirror diff stat tree du put get undo watch sql event admin ping ready support od",
+    pyenv: "install update",
+    rbenv: "install",
+    asdf: "install plugin update latest",
+    mise: "install use upgrade",
+    sdk: "install update",
+    dvc: "pull push fetch get import",
+    packer: "init build",
+    sam: "deploy sync",
     prisma: "db migrate",
     sentry: "releases",
   }).map(([program, commands]) => [program, new Set(commands.split(" "))]),
 );
+
+/** Which of their commands stay on this machine. */
+const LOCAL_COMMANDS: ReadonlyMap<string, RegExp> = new Map([
+  ...["terraform", "tofu"].map((name): [string, RegExp] => [name, /^(?:fmt|validate|version)$/]),
+  ["helm", /^(?:lint|template|version)$/],
+]);
+
+/** Programs that take the commands of another one. */
+const SAME_COMMANDS: ReadonlyMap<string, string> = new Map([
+  ["cnpm", "npm"],
+  ["tnpm", "npm"],
+  ["brz", "bzr"],
+  ["breezy", "bzr"],
+  ["mcli", "mc"],
+  ["prek", "pre-commit"],
+]);
+/** Make environments and install into them before they run anything, unless these say otherwise. */
+const INSTALLERS: ReadonlyMap<string, RegExp> = new Map([
+  ["tox", /^(?:-l|-a|--listenvs(?:-all)?|--showconfig|list|l|config|c)$/],
+  ["nox", /^(?:-l|--list|--list-sessions|--no-install|-R)$/],
+]);
 
 /** Words that say so for programs that are not known, as the first behind their name. */
 const REMOTE_VERBS = new Set(
@@ -79,11 +115,47 @@ const TAKES_FILES = new Set(
   ).split(" "),
 );
 
+/** Names of programs that are words as well. */
+const ORDINARY = new Set("http https links host hub mail eb fly security volta".split(" "));
+
+/** Whether a text that may be a command is one of a program that is known to reach other machines. */
+export function isRemoteProgram(program: string, args: readonly string[]): boolean {
+  if (args.length === 0 || ORDINARY.has(program)) return false;
+  return (REMOTE.has(program) || REMOTE_COMMANDS.has(program)) && needsNetwork(program, args);
+}
+
+/** Get what their operands name, as a package or an image, behind a word that says so. */
+const GETTERS = new Set(
+  "apt apt-get aptitude brew dnf yum apk pacman zypper snap flatpak docker podman nerdctl gh glab pipx ollama npx pnpx bunx uvx".split(
+    " ",
+  ),
+);
+
+/** Whether operands of a program name what it gets or sends: packages, images, branches. */
+export function takesNames(name: string): boolean {
+  const program = SAME_COMMANDS.get(name) ?? name;
+  return REMOTE_COMMANDS.has(program) || GETTERS.has(program);
+}
+
 /** Whether a program is known to reach other machines with these arguments. */
-export function needsNetwork(program: string, args: readonly string[]): boolean {
+export function needsNetwork(name: string, args: readonly string[]): boolean {
+  const program = SAME_COMMANDS.get(name) ?? name;
   if (args.some((arg) => /^(?:--version|--help|-V)$/.test(arg))) return false;
+  if (args.length === 1 && args[0] === "-v" && REMOTE_COMMANDS.has(program)) return false;
   if (/^(?:curl|wget|http|xh)$/.test(program) && asksLocalHost(args)) return false;
+  // An archive on another machine.
+  if (program === "tar" && !args.includes("--force-local"))
+    return args.some(
+      (arg, index) =>
+        /^(?:--file=|-f)?[\w.@-]+:/.test(arg) && /^-?\w*f$|^--file$/.test(args[index - 1] ?? "-f"),
+    );
+  // Between folders of this machine.
+  if (program === "rsync" && !args.some((arg) => /^[^/]*:/.test(arg))) return false;
+  const local = LOCAL_COMMANDS.get(program);
+  if (local?.test(listOperands(program, args)[0] ?? "")) return false;
   if (REMOTE.has(program)) return true;
+  const keepsOff = INSTALLERS.get(program);
+  if (keepsOff) return !args.some((arg) => keepsOff.test(arg));
   const [subcommand, next] = listOperands(program, args);
   // Behind an option it may be the value of that.
   const isValue = args[args.indexOf(subcommand ?? "") - 1]?.startsWith("--") ?? false;
@@ -104,6 +176,7 @@ export function needsNetwork(program: string, args: readonly string[]): boolean 
   }
   if (program === "swift")
     return subcommand === "package" && /^(?:resolve|update)$/.test(next ?? "");
+  if (program === "logger") return hasOption(args, "--server", /n/);
   if (program === "meson") return subcommand === "subprojects";
   if (program === "go") return subcommand === "run" && /@/.test(next ?? "");
   if (!known && !TAKES_FILES.has(program) && REMOTE_VERBS.has(subcommand)) return true;

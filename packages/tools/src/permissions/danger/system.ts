@@ -5,7 +5,7 @@ const SYSTEM = new Set(
   (
     "pkill killall crontab at batch service launchctl mount umount iptables nft ufw useradd userdel usermod groupadd " +
     "passwd chsh visudo sysctl modprobe insmod rmmod swapoff swapon ssh-keygen ssh-add gpg security tmux screen code " +
-    "open xdg-open osascript dpkg rpm ldconfig update-alternatives"
+    "dbus-send gdbus busctl open xdg-open osascript dpkg rpm ldconfig update-alternatives chattr setfacl setfattr setcap"
   ).split(" "),
 );
 

@@ -23,6 +23,7 @@ export const findEntry: ToolEntry = {
       const all = takeLines({ content }, shown ?? 0);
       return {
         summary: countShown(shown ?? found, found, "match", "matches"),
+        isPartial: shown !== undefined && shown < found,
         ...(found > 0 && { lines: { all, keep: "list" } }),
       };
     },

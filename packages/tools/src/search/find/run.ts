@@ -28,7 +28,7 @@ export async function findFiles(
   const { pattern, limit } = query;
   const { maxEntries = MAX_WALK_ENTRIES } = options;
   const glob = parseGlob(pattern, env.workspace.root);
-  const { path } = await env.workspace.resolve(query.path);
+  const { path } = await env.workspace.resolve(query.path, { outside: true });
   const { files, folders, stopped } = await search(env, glob, path, maxEntries, signal);
   const wanted = glob.foldersOnly || files.length === 0 ? folders : files;
   const found = wanted.length;
@@ -80,7 +80,7 @@ async function search(
   const found: Found = { files: [], folders: [], stopped: false };
   // What the pattern names before its first wildcard need not be searched for.
   const named = glob.base === "" ? folder : pathIn(folder, glob.base);
-  const { path: start } = await env.workspace.resolve(named || ".");
+  const { path: start } = await env.workspace.resolve(named || ".", { outside: true });
   // Throws for a folder that is missing, with near names, and a file that is given as folder.
   await env.workspace.list(named || ".");
   const walked = walk(env.workspace, start, { signal, maxEntries });

@@ -21,8 +21,10 @@ export const grepEntry: ToolEntry = {
       const files = looseNumber(search, "files");
       if (matches === undefined || files === undefined) return {};
       if (matches === 0) return { summary: "no matches" };
+      const isPartial = search["isPartial"] === true;
       return {
-        summary: `${counted(matches, "match", "matches")} in ${counted(files, "file")}${search["isPartial"] === true ? ", not all" : ""}`,
+        summary: `${counted(matches, "match", "matches")} in ${counted(files, "file")}${isPartial ? ", not all" : ""}`,
+        isPartial,
         lines: {
           all: takeLines({ content }, looseNumber(search, "shownLines") ?? matches),
           keep: "head",

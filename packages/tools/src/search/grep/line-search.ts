@@ -1,8 +1,8 @@
 import type { FileHandle } from "node:fs/promises";
+import { cutText } from "@gyre/ai/text";
 import { grouped } from "../../text/text.ts";
 import { TEXT_HEAD_BYTES, textEncoding } from "../../text/encoding.ts";
 import { withTimeLimit } from "../../text/time-limit.ts";
-import { cutText } from "../../text/truncate.ts";
 
 /** Of a longer line, only so much is searched. */
 export const MAX_SEARCHED_LINE_BYTES: number = 8 * 1024 * 1024;

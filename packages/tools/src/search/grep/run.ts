@@ -13,11 +13,11 @@ import {
 } from "./tool.ts";
 import { type LineTest, searchLines, type ShownLine } from "./line-search.ts";
 import { TEXT_HEAD_BYTES, textEncoding } from "../../text/encoding.ts";
-import { fromSource } from "../../text/provenance.ts";
+import { fromSource, humanSize } from "@gyre/ai/text";
 import { checkPattern, PatternError, toRegExp } from "../pattern.ts";
 import { type FoundFile, ripgrepPath, runRipgrep } from "../ripgrep.ts";
 import { counted, textResult } from "../../text/text.ts";
-import { humanSize, listedName, PageMeter } from "../../text/truncate.ts";
+import { listedName, PageMeter } from "../../text/truncate.ts";
 import { grepEntry } from "./entry.ts";
 import { findReadRule } from "../../workspace/read-rules.ts";
 import { MAX_WALK_ENTRIES, walk } from "../../workspace/walk.ts";

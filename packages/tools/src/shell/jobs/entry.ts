@@ -8,7 +8,11 @@ export const jobsEntry: ToolEntry<{ jobs: JobTable }> = {
     kind: "execute",
     verb: "Job",
     literal: true,
-    title: (args) => `${looseText(args, "action")} ${looseText(args, "id")}`.trim(),
+    title(args, quote) {
+      const action = `${looseText(args, "action")} ${looseText(args, "id")}`.trim();
+      const input = looseText(args, "input");
+      return input === "" ? action : `${action} ${quote(input)}`;
+    },
   },
   make: async ({ jobs }) => (await import("./tool.ts")).jobsTool(jobs),
 };

@@ -1,11 +1,17 @@
 import type { Clock } from "@gyre/ai";
 import type { ProgramEnd, RunningProgram } from "../../process/processes.ts";
 import type { ProgramSpec } from "../../sandbox/sandbox.ts";
+import { encodeKeys, typedText } from "../../terminal/keys.ts";
+import type { Screen } from "../../terminal/screen.ts";
 
 /** Jobs that run at once; as many that have ended are remembered. */
 export const MAX_JOBS = 16;
 /** Of a job, kept until it is read. What is older is in its file. */
 export const JOB_MAX_UNREAD_CHARS: number = 64 * 1024;
+/** Typed at once: a terminal takes no more before its program reads. */
+export const MAX_TYPED_CHARS = 4_000;
+/** A program that has written nothing for so long has answered what was typed. */
+const QUIET_MS = 150;
 /** What is left of a character that was cut in two. */
 const HALF_CHARACTER = /^[\uDC00-\uDFFF]/;
 
@@ -18,6 +24,17 @@ export interface JobInfo {
   durationMs: number;
   /** Absent as long as it runs. */
   end?: ProgramEnd;
+  /** It runs in a terminal, where one can type. */
+  hasTerminal?: true;
+}
+
+/** The terminal of a job, and the rights of the program that reads what is typed there. */
+export interface JobTerminal {
+  readonly screen: Screen;
+  /** It runs outside of the sandbox. */
+  readonly isUnsandboxed: boolean;
+  /** It was allowed to use the network, for what it was started with. */
+  readonly hasGrant: boolean;
 }
 
 /** What a job wrote since it was last read, both streams in the order in which it came. */
@@ -27,6 +44,8 @@ export interface JobOutput {
   dropped: number;
   /** Files with all of it, once there are any. */
   paths: string[];
+  /** What is on the screen of a job that runs in a terminal; `text` is what has left it. */
+  screen?: { rows: readonly string[]; cursor: { row: number; column: number } };
 }
 
 interface Job {
@@ -39,6 +58,9 @@ interface Job {
   stop: () => void;
   unread: Unread;
   end?: ProgramEnd;
+  terminal?: JobTerminal;
+  /** What was typed in its terminal since the last Enter. */
+  typed: string;
   /** Called when there is something new to report. */
   wake: Set<() => void>;
   /** It was asked to end, or its end is waited for: that is no news. */
@@ -61,15 +83,18 @@ export interface Movable {
 class Unread {
   #text = "";
   #dropped = 0;
+  #isEmpty = true;
 
+  /** A piece without text says that a screen has changed. */
   add(piece: string): void {
+    this.#isEmpty = false;
     this.#text += piece;
     // Not with every piece: that would copy all of it each time.
     if (this.#text.length > 2 * JOB_MAX_UNREAD_CHARS) this.#trim();
   }
 
   get isEmpty(): boolean {
-    return this.#text === "";
+    return this.#isEmpty;
   }
 
   take(): { text: string; dropped: number } {
@@ -77,6 +102,7 @@ class Unread {
     const taken = { text: this.#text, dropped: this.#dropped };
     this.#text = "";
     this.#dropped = 0;
+    this.#isEmpty = true;
     return taken;
   }
 
@@ -110,6 +136,7 @@ export interface AdoptedProgram {
   program: RunningProgram;
   feed: JobFeed;
   after?: (() => Promise<void>) | undefined;
+  terminal?: JobTerminal | undefined;
 }
 
 export interface JobTableOptions {
@@ -146,10 +173,11 @@ export class JobTable {
     command: string,
     timeoutMs?: number,
     after?: () => Promise<void>,
+    terminal?: JobTerminal,
   ): Promise<string> {
     if (this.#isClosed) throw new Error("The agent has ended: no job is started any more.");
     this.#makeRoom();
-    const starting = this.#start(program, command, timeoutMs, after);
+    const starting = this.#start(program, command, timeoutMs, after, terminal);
     this.#starting.add(starting);
     try {
       return (await starting).id;
@@ -163,6 +191,7 @@ export class JobTable {
     command: string,
     timeoutMs?: number,
     after?: () => Promise<void>,
+    terminal?: JobTerminal,
   ): Promise<Job> {
     const { startProgram } = await import("../../process/processes.ts");
     const { clock, spoolFolder } = this.#options;
@@ -172,9 +201,10 @@ export class JobTable {
       spoolFolder,
       clock,
       ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(terminal && { terminal: terminal.screen }),
       onOutput: (piece) => feed.add(piece),
     });
-    return this.#add({ command, startedAt, program: running, feed, after });
+    return this.#add({ command, startedAt, program: running, feed, after, terminal });
   }
 
   /** Has a program that runs go on as a job, and gives its id. `after` as in `start`. */
@@ -185,7 +215,7 @@ export class JobTable {
     return this.#add(adopted).id;
   }
 
-  #add({ command, startedAt, program, feed, after }: AdoptedProgram): Job {
+  #add({ command, startedAt, program, feed, after, terminal }: AdoptedProgram): Job {
     const { token } = this.#options;
     const id = `job-${token === undefined ? "" : `${token}-`}${++this.#count}`;
     const { unread, wake } = feed;
@@ -199,6 +229,8 @@ export class JobTable {
       unread,
       wake,
       isAwaited: false,
+      typed: "",
+      ...(terminal && { terminal }),
     };
     this.#jobs.set(id, job);
     this.#report({ job: this.#info(job), isNews: false });
@@ -231,9 +263,17 @@ export class JobTable {
     return this.#movable.size > 0;
   }
 
-  /** Has all commands of the foreground go on as jobs. */
+  /** Has all commands of the foreground go on as jobs. Throws the first reason why one cannot, when the others do. */
   moveAll(): void {
-    for (const command of [...this.#movable]) command.move();
+    const failures: unknown[] = [];
+    for (const command of [...this.#movable]) {
+      try {
+        command.move();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** All that a job has written, or its beginning and its end: what is to be read stays so. */
@@ -246,23 +286,85 @@ export class JobTable {
     const { unread, program } = this.#get(id);
     const { stdout, stderr } = program.output();
     const paths = [stdout.path, stderr.path].filter((path) => path !== undefined);
-    return { ...unread.take(), paths };
+    const screen = this.screen(id);
+    return { ...unread.take(), paths, ...(screen && { screen }) };
+  }
+
+  /** What is on the screen of a job that runs in a terminal. */
+  screen(id: string): JobOutput["screen"] {
+    const { terminal, end } = this.#get(id);
+    if (!terminal || end || terminal.screen.isOver) return undefined;
+    const { rows, cursor } = terminal.screen;
+    return { rows, cursor };
+  }
+
+  /**
+   * What a call that types this would do: the text that is in the line of the job then, and the rights of the job.
+   * Throws where the job does not take it.
+   */
+  describeTyping(id: string, input: string): Omit<JobTerminal, "screen"> & { text: string } {
+    const { terminal, typed } = this.#getTyped(id, input);
+    const { isUnsandboxed, hasGrant } = terminal;
+    return { isUnsandboxed, hasGrant, text: typed + typedText(input) };
+  }
+
+  /**
+   * Types in the terminal of a job, and resolves once it has shown nothing new for a while, has ended, or after `ms`.
+   */
+  async type(id: string, input: string, ms: number, signal?: AbortSignal): Promise<void> {
+    const job = this.#getTyped(id, input);
+    const { hasApplicationKeys } = job.terminal.screen;
+    job.typed = (job.typed + typedText(input)).split("\n").at(-1) ?? "";
+    job.program.write(encodeKeys(input, { isApplication: hasApplicationKeys }));
+    const until = this.#options.clock.now() + ms;
+    await this.#next(job, ms, signal);
+    while (!job.end && !signal?.aborted && this.#options.clock.now() < until) {
+      if (!(await this.#next(job, QUIET_MS, signal))) break;
+    }
+    await this.#settle(job);
+  }
+
+  /** One that has written the last of its output has ended, or is about to. */
+  async #settle({ terminal, program }: Job): Promise<void> {
+    if (terminal?.screen.isOver) await program.ended;
+  }
+
+  #getTyped(id: string, input: string): Job & { terminal: JobTerminal } {
+    const job = this.#get(id);
+    const { terminal } = job;
+    if (input === "") throw new Error("There is nothing to type: input is empty.");
+    if (input.length > MAX_TYPED_CHARS) {
+      throw new Error(`At most ${MAX_TYPED_CHARS} characters can be typed at once.`);
+    }
+    if (job.end) throw new Error(`${id} has ended: nothing can be typed there.`);
+    if (!terminal) {
+      throw new Error(`${id} does not run in a terminal. Start it with tty and background.`);
+    }
+    return Object.assign(job, { terminal });
   }
 
   /** Resolves when a job has something to read or has ended, and after `ms` in any case. */
-  wait(id: string, ms: number, signal?: AbortSignal): Promise<void> {
+  async wait(id: string, ms: number, signal?: AbortSignal): Promise<void> {
     const job = this.#get(id);
-    if (job.end || !job.unread.isEmpty || ms <= 0 || signal?.aborted) return Promise.resolve();
+    const isReady = job.end || !job.unread.isEmpty || ms <= 0 || signal?.aborted;
+    if (!isReady) await this.#next(job, ms, signal);
+    await this.#settle(job);
+  }
+
+  /** Whether a job has written something, or ended, within `ms`. */
+  #next(job: Job, ms: number, signal?: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
-      const cancel = this.#options.clock.after(ms, done);
-      function done(): void {
+      const finish = (isNew: boolean): void => {
         cancel();
-        job.wake.delete(done);
-        signal?.removeEventListener("abort", done);
-        resolve();
-      }
-      job.wake.add(done);
-      signal?.addEventListener("abort", done, { once: true });
+        job.wake.delete(onNew);
+        signal?.removeEventListener("abort", onAbort);
+        resolve(isNew);
+      };
+      const onNew = (): void => finish(true);
+      const onAbort = (): void => finish(false);
+      const cancel = this.#options.clock.after(ms, onAbort);
+      job.wake.add(onNew);
+      signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
 
@@ -297,9 +399,11 @@ export class JobTable {
     await Promise.all([...this.#jobs.keys()].map((id) => this.stop(id)));
   }
 
-  #info({ id, command, program, startedAt, end }: Job): JobInfo {
+  #info({ id, command, program, startedAt, end, terminal }: Job): JobInfo {
     const durationMs = end?.durationMs ?? this.#options.clock.now() - startedAt;
-    return { id, command, pid: program.pid, durationMs, ...(end && { end }) };
+    const { pid } = program;
+    const state = { ...(end && { end }), ...(terminal && { hasTerminal: true as const }) };
+    return { id, command, pid, durationMs, ...state };
   }
 
   #get(id: string): Job {

@@ -8,7 +8,7 @@ import { manualClock } from "@gyre/ai/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { JOB_MAX_UNREAD_CHARS, JobTable, MAX_JOBS } from "./job-table.ts";
 import { JOB_MAX_READ_BYTES, jobsTool } from "./tool.ts";
-import { processInfo } from "../../process/process-tree.ts";
+import { processInfo } from "@gyre/ai/programs";
 import type { ProgramSpec } from "../../sandbox/sandbox.ts";
 import { modelText } from "../../testing/model-text.ts";
 

@@ -7,10 +7,10 @@ import { connect } from "node:tls";
 import { createGunzip, createInflate } from "node:zlib";
 import type { AgentToolResult } from "@gyre/agent";
 import { type TextContent, toUrl } from "@gyre/ai";
-import { fromSource } from "../../text/provenance.ts";
-import { sanitize } from "../../text/sanitize.ts";
+import { fromSource, sanitize } from "@gyre/ai/text";
 import { counted, textResult, within } from "../../text/text.ts";
-import { readHost, parseUrl, refuseAddress } from "./address.ts";
+import { readHost } from "@gyre/ai/network";
+import { parseUrl, refuseAddress } from "./address.ts";
 import { fetchEntry } from "./entry.ts";
 import { coversRedirect } from "./redirect-rules.ts";
 import {

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { GuardedTool } from "../../contract/access.ts";
 import { defineEntryTool } from "../../contract/define-tool.ts";
 import type { ToolEnv } from "../../contract/env.ts";
-import { sanitize } from "../../text/sanitize.ts";
+import { sanitize } from "@gyre/ai/text";
 import { parseUrl } from "./address.ts";
 import { fetchEntry } from "./entry.ts";
 

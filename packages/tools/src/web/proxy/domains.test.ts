@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   allowsAddress,
   allowsHost,
+  createHostList,
   normalizeHost,
   parseAuthority,
   parseDomain,
@@ -107,5 +108,41 @@ describe("normalizeHost", () => {
     for (const text of ["[::ffff:127.0.0.1]", "[::FFFF:7f00:1]", "[0:0:0:0:0:ffff:7f00:0001]"]) {
       expect(normalizeHost(text)).toBe("::ffff:7f00:1");
     }
+  });
+});
+
+describe("a list of hosts", () => {
+  const list = createHostList(["example.org", "*.github.com", "build.example:8080"]);
+
+  it.each([
+    ["example.org", 443, true],
+    ["EXAMPLE.org.", 80, true],
+    ["example.org", 8080, false],
+    ["api.example.org", 443, false],
+    ["a.b.github.com", 443, true],
+    ["github.com", 443, false],
+    ["evilgithub.com", 443, false],
+    ["build.example", 8080, true],
+    ["[::1]", 443, false],
+    ["not a host", 443, false],
+  ])("%s:%i: %s", (host, port, isAllowed) => expect(list.allows(host, port)).toBe(isAllowed));
+
+  it.each([
+    ["example.org", true],
+    ["*.example.org", false],
+    ["example.org:443", true],
+    ["example.org:8080", false],
+    ["*.github.com", true],
+    ["*.api.github.com", true],
+    ["api.github.com", true],
+    ["github.com", false],
+    ["*.com", false],
+    ["build.example", false],
+    ["build.example:8080", true],
+  ])("covers %s: %s", (domain, isCovered) => expect(list.covers(domain)).toBe(isCovered));
+
+  it("that is empty has none", () => {
+    const none = createHostList([]);
+    expect([none.allows("example.org", 443), none.covers("example.org")]).toEqual([false, false]);
   });
 });

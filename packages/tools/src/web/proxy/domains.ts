@@ -57,6 +57,39 @@ export function allowsAddress(domains: readonly Domain[], { host, port }: Target
   });
 }
 
+/** Whether all that a domain stands for is listed. */
+export function coversDomain(
+  domains: readonly Domain[],
+  { host, isSuffix, port }: Domain,
+): boolean {
+  const ports = port === undefined ? WEB_PORTS : [port];
+  return domains.some((domain) => {
+    const isBelow = domain.isSuffix && (isSuffix ? `.${host}` : host).endsWith(`.${domain.host}`);
+    const isSame = !domain.isSuffix && !isSuffix && host === domain.host;
+    return (isBelow || isSame) && ports.every((each) => allowsPort(domain, each));
+  });
+}
+
+/** Hosts as the setting `domains` writes them, to be compared with. */
+export interface HostList {
+  /** Whether a host is listed, as a URL or a person writes it. */
+  allows(host: string, port: number): boolean;
+  /** Whether all is listed that another entry of such a list stands for. */
+  covers(domain: string): boolean;
+}
+
+/** Throws, with a sentence for the user, where a text is no host. */
+export function createHostList(texts: readonly string[]): HostList {
+  const domains = texts.map(parseDomain);
+  return {
+    allows(written, port) {
+      const host = normalizeHost(written);
+      return host !== undefined && allowsHost(domains, { host, port });
+    },
+    covers: (domain) => coversDomain(domains, parseDomain(domain)),
+  };
+}
+
 function allowsPort(domain: Domain, port: number): boolean {
   return domain.port === undefined ? WEB_PORTS.includes(port) : domain.port === port;
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { errorMessage } from "@gyre/ai";
-import { addressRefusal } from "../fetch/address.ts";
+import { addressRefusal } from "@gyre/ai/network";
 import { formatTarget, parseAuthority, type Target } from "./domains.ts";
 
 const MAX_CONNECTIONS = 256;
@@ -28,6 +28,8 @@ export interface ProxyOptions {
   folder: string;
   /** Whether a program may connect to a host, as it is normalized. May ask a person. */
   decide: (host: string, port: number) => Promise<boolean>;
+  /** Whether no answer lets a program connect to a host. Default: for none. */
+  isForbidden?: (host: string, port: number) => boolean;
   /** Whether an address that is not of the public internet may be connected to. Default: none. */
   allowsAddress?: (address: string, port: number) => boolean;
   /** The addresses of a host. Default: as the system looks them up. */
@@ -224,9 +226,12 @@ function endToEndHeaders({ headers, headersDistinct }: IncomingMessage): Record<
 
 /** The address that was checked is the one that is connected to: no second lookup comes between. */
 async function openConnection(target: Target, options: ProxyOptions): Promise<Socket> {
-  const { decide, allowsAddress = () => false } = options;
+  const { decide, isForbidden = () => false, allowsAddress = () => false } = options;
   const { resolve = lookUp, connect = connectByTcp } = options;
   const { host, port } = target;
+  if (isForbidden(host, port)) {
+    throw denied(target, "the policy of the administrator does not have it");
+  }
   if (!(await decide(host, port))) {
     throw denied(target, "the user can allow it with the setting `domains`");
   }

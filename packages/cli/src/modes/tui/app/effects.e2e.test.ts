@@ -43,6 +43,21 @@ function hasMade(layers: string, name: string): boolean {
 }
 
 describe("a command that is asked about", { tags: ["bubblewrap"] }, () => {
+  it("says why it does not go to the background, and goes on in its layer", async () => {
+    const { run } = await openAsking(
+      [shell(": > begun; until grep -q oolong tea.txt; do sleep 0.05; done"), { say: "Done." }],
+      { files: { "tea.txt": "green\n" }, rows: 30 },
+    );
+    ask(run, "Wait for tea.");
+    const layers = join(run.home, "state/gyre/tools/layers");
+    await expect.poll(() => hasMade(layers, "begun")).toBe(true);
+    run.press("ctrl+b");
+    await run.until("The command runs in a layer first");
+    writeFileSync(join(run.cwd, "tea.txt"), "oolong\n");
+    await run.until("Keep what it did?");
+    await decide(run, "n", "Done.");
+  });
+
   it("has run in a layer: the question shows what it did, and an answer keeps it", async () => {
     const { run, service } = await openAsking(
       [shell("echo black >> tea.txt; echo new > cup; rm old"), { say: "Done." }],

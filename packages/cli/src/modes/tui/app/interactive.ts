@@ -1,25 +1,29 @@
 import { systemClock } from "@gyre/ai";
 import { EXIT, type ExitCode, findExitCode } from "../../../core/exit-codes.ts";
-import type { Harness } from "@gyre/coding/internal/harness/harness";
+import type { ShownAgent } from "@gyre/coding/internal/conversation/types";
 import type { Environment, Io } from "../../../core/io.ts";
-import type { Values } from "../../../core/options.ts";
+import type { Setup } from "../../../core/setup.ts";
+import { showWholeEmoji } from "@gyre/coding/internal/text/shown-text";
 import { version } from "@gyre/coding/internal/core/version";
 import { createCompletions } from "../editor/completion.ts";
 import { TerminalConversation } from "./conversation.ts";
 import { Editor } from "../editor/editor.ts";
-import { type FileFinder, createWorkspaceFinder } from "../editor/file-finder.ts";
-import { footerRow } from "./footer.ts";
+import { footerRow } from "../status-line/footer.ts";
 import type { Format } from "../markdown/formatters.ts";
-import type { Key } from "../terminal/key.ts";
+import { formatKey, type Key } from "../terminal/key.ts";
+import { KeyBindings } from "../../../core/key-bindings.ts";
 import { PromptHistory, promptHistoryPath } from "../editor/prompt-history.ts";
-import { replay } from "../transcript/replay.ts";
-import { AgentOpener, type FirstSetup } from "../start/agent-opener.ts";
+import { MAX_REPLAYED_MESSAGES, replay } from "../transcript/replay.ts";
 import { bannerRow } from "../start/banner.ts";
+import type { ConversationOpener, CreateOpener } from "../start/opener.ts";
 import { COLORS, NO_COLORS, type Theme } from "../terminal/theme.ts";
+import type { StatusLine } from "../status-line/status-line.ts";
+import { ASK_EMOJI, createEmojiReader } from "../terminal/emoji.ts";
+import { hasHyperlinks, openLinks } from "../terminal/hyperlinks.ts";
+import type { Row } from "../terminal/row.ts";
 import { Transcript } from "../transcript/transcript.ts";
 import { closeLostTerminal, Tty, type TtyInput, type TtyOutput } from "../terminal/tty.ts";
-import type { OpenRequest } from "@gyre/coding/internal/conversation/command";
-import type { SlashContext } from "../../../slash-commands/command-context.ts";
+import type { CommandContext, OpenRequest } from "@gyre/coding/internal/conversation/command";
 import { Window } from "./window.ts";
 
 /** Shown until the first prompt. */
@@ -28,51 +32,76 @@ const QUIT: ReadonlySet<string> = new Set(["/quit", "/exit"]);
 /** SIGCONT is delivered as soon as the program runs again. */
 const MAX_HOLD_MS = 60_000;
 
+/** After this time a terminal is assumed not to say which color its background has. */
+const BACKGROUND_MS = 1_000;
+const ASK_BACKGROUND = "\x1b]11;?\x07";
+const BACKGROUND = "]11;";
+
 /** The terminal that the program was started in. */
 export interface TerminalStreams {
   input: TtyInput;
   output: TtyOutput;
 }
 
+/** What a program at a terminal begins with. */
+export interface ProgramStart {
+  io: Io;
+  /** As it is before anything was asked. */
+  setup: Setup;
+  createOpener: CreateOpener;
+  /** A text that the prompt begins with. */
+  draft?: string | undefined;
+  /** Shown in the editor until the first prompt. */
+  placeholder?: string;
+}
+
 /** `gyre` in a terminal, until the user leaves. */
 export function runTerminal(
   args: readonly string[],
-  values: Values,
-  io: Io,
-  first: FirstSetup,
+  start: ProgramStart,
   streams: TerminalStreams,
 ): Promise<ExitCode> {
-  return new Program(values, io, first, streams).run(args.join(" "));
+  return new Program(start, streams).run(args.join(" "));
 }
 
 class Program {
   readonly #io: Io;
   readonly #tty: Tty;
   readonly #theme: Theme;
+  readonly #setup: Setup;
   readonly #transcript: Transcript;
   readonly #history: PromptHistory;
+  readonly #keys: KeyBindings;
+  #statusLine: StatusLine | undefined;
   readonly #editor: Editor;
   readonly #window: Window;
   readonly #end: Promise<ExitCode>;
   #leave: (code: ExitCode) => void = () => {};
-  readonly #opener: AgentOpener;
+  /** The user leaves: nothing is drawn again but what was said. */
+  #isOver = false;
+  readonly #opener: ConversationOpener;
   #conversation: TerminalConversation | undefined;
   /** Prompts from before the agent was open. */
   #early: string[] = [];
-  #finder: FileFinder | undefined;
 
-  constructor(values: Values, io: Io, first: FirstSetup, { input, output }: TerminalStreams) {
+  constructor(start: ProgramStart, { input, output }: TerminalStreams) {
+    const { io, setup, createOpener, draft } = start;
     this.#io = io;
     this.#end = new Promise((settle) => (this.#leave = settle));
-    this.#tty = new Tty(input, output);
-    this.#theme = io.env["NO_COLOR"] ? NO_COLORS : COLORS;
-    const { setup } = first;
+    const { notify = "off" } = setup.settings;
+    this.#tty = new Tty(input, output, { reportsFocus: notify !== "off" });
+    // The theme that the terminal or the settings ask for is put into it later.
+    this.#theme = io.env["NO_COLOR"] ? NO_COLORS : { ...COLORS };
+    this.#setup = setup;
     const { cwd } = setup;
+    this.#keys = new KeyBindings(setup.settings.keys);
     this.#transcript = new Transcript({
       theme: this.#theme,
       cwd,
       now: () => systemClock.now(),
       changed: () => this.#window.drawSoon(),
+      expandKey: this.#keys.label("expand") ?? "",
+      ...(hasHyperlinks(io.env) && { links: openLinks(io.env, () => this.#workspace) }),
       ...(setup.settings.formatCode !== false && { format: formatIn(cwd, io.env) }),
     });
     const warn = (text: string): void => this.#window.warn(text);
@@ -80,16 +109,17 @@ class Program {
     this.#history = new PromptHistory({ path, cwd, clock: systemClock, warn });
     this.#editor = new Editor({
       theme: this.#theme,
+      keys: this.#keys,
       history: this.#history,
       completions: createCompletions({
         commands: () => this.#opener.commands,
         context: () => this.#commandContext(),
-        files: { find: (query, signal) => this.#files().find(query, signal) },
+        files: { find: (query, signal) => this.#opener.findFiles(query, signal) },
       }),
       onChange: () => this.#window.draw(),
     });
-    this.#editor.placeholder = PLACEHOLDER;
-    if (values.draft !== undefined) this.#editor.set(values.draft);
+    this.#editor.placeholder = start.placeholder ?? PLACEHOLDER;
+    if (draft !== undefined) this.#editor.set(draft);
     this.#window = new Window({
       tty: this.#tty,
       theme: this.#theme,
@@ -97,8 +127,7 @@ class Program {
       transcript: this.#transcript,
       editor: this.#editor,
       status: (columns) => this.#conversation?.status(columns) ?? [],
-      footer: (columns) =>
-        this.#conversation ? footerRow(this.#conversation.facts, columns, this.#theme) : [],
+      footer: (columns) => this.#footer(columns),
       quirks: { lowersCursor: io.env["TERM_PROGRAM"] === "vscode" },
       onSubmit: (text, followUp) => this.#submit(text, followUp),
       onTyped: () => this.#conversation?.typed(),
@@ -106,10 +135,7 @@ class Program {
       onKey: (key) => this.#key(key),
       onEnd: () => this.#leave(EXIT.done),
     });
-    this.#opener = new AgentOpener({
-      values,
-      io,
-      first,
+    this.#opener = createOpener({
       ui: this.#window,
       clock: systemClock,
       view: "terminal",
@@ -117,6 +143,13 @@ class Program {
       askSecret: async (title) => {
         const { TextPanel } = await import("../panels/text.ts");
         return this.#window.open(new TextPanel({ title, secret: true }, this.#theme));
+      },
+      update: () => {
+        if (!this.#isOver) this.#conversation?.update();
+      },
+      replay: (harness, note) => {
+        this.#transcript.note(note);
+        this.#replay(harness);
       },
     });
   }
@@ -149,9 +182,14 @@ class Program {
     process.on("SIGTSTP", leaveToShell);
     process.on("SIGCONT", returnFromShell);
     try {
-      this.#window.start();
+      this.#window.start(() => this.#askAboutEmoji());
+      this.#chooseTheme(fail);
+      this.#openStatusLine().catch(fail);
+      if (this.#setup.settings.editorMode === "vim") this.#setVim(true).catch(fail);
       const begun = this.#begin(prompt).catch(fail);
       const code = await this.#end;
+      this.#isOver = true;
+      this.#statusLine?.close();
       await this.#opener.closeSoon(begun).catch(fail);
       try {
         this.#window.end();
@@ -159,7 +197,8 @@ class Program {
         fail(error);
       }
       if (failures.length > 0) throw failures[0];
-      const { resumeHint } = this.#opener;
+      const { leaveNote, resumeHint } = this.#opener;
+      if (leaveNote !== undefined) this.#io.stdout.write(`${leaveNote}\n`);
       if (resumeHint !== undefined) this.#io.stdout.write(`${resumeHint}\n`);
       return code;
     } finally {
@@ -172,10 +211,90 @@ class Program {
     }
   }
 
+  /** Nothing waits for the answer: until it comes, an emoji of several parts is shown as its parts. */
+  #askAboutEmoji(): void {
+    const read = createEmojiReader();
+    const end = this.#window.ask(ASK_EMOJI, (answer) => {
+      const drawing = read(answer);
+      if (drawing === undefined) return;
+      end();
+      if (drawing === "in the mode") this.#tty.joinClusters();
+      showWholeEmoji(drawing !== "parts");
+    });
+  }
+
+  /**
+   * Nothing waits for the answer of the terminal: what is drawn meanwhile has its own colors. Where it does not come soon,
+   * a variable counts, until it comes.
+   */
+  #chooseTheme(fail: (error: unknown) => void): void {
+    if (this.#theme === NO_COLORS) return;
+    const { theme = "auto" } = this.#setup.settings;
+    const apply = (answer?: string): void =>
+      void this.#applyTheme(theme, answer)
+        .then((problem) => problem !== undefined && this.#window.warn(problem))
+        .catch(fail);
+    if (theme !== "auto") return apply();
+    const hasVariable = this.#io.env["COLORFGBG"] !== undefined;
+    const cancel = hasVariable ? systemClock.after(BACKGROUND_MS, apply) : () => {};
+    const end = this.#window.ask(ASK_BACKGROUND, (answer) => {
+      if (!answer.startsWith(BACKGROUND)) return;
+      cancel();
+      end();
+      apply(answer.slice(1));
+    });
+    void this.#end.then(cancel);
+  }
+
+  /** Answers what is wrong with the theme, if anything is. */
+  async #applyTheme(theme: string, answer: string | undefined): Promise<string | undefined> {
+    const { chooseTheme } = await import("../themes/choose.ts");
+    const { env } = this.#io;
+    const { styles, problem } = chooseTheme({ theme, answer, env, cwd: this.#setup.cwd });
+    Object.assign(this.#theme, COLORS, styles);
+    this.#window.draw();
+    return problem;
+  }
+
+  /** Until it is loaded keys are taken as in the insert mode, with which it begins. */
+  async #setVim(isOn: boolean): Promise<void> {
+    const { Vim } = await import("../vim/vim.ts");
+    this.#editor.setMode(isOn ? (buffer, walkHistory) => new Vim(buffer, walkHistory) : undefined);
+    this.#window.draw();
+  }
+
+  /** The folder whose files can be opened here. */
+  get #workspace(): string | undefined {
+    const harness = this.#conversation?.controller.harness;
+    return harness && !harness.remote ? harness.toolset.env.workspace.root : undefined;
+  }
+
+  #footer(columns: number): Row {
+    if (!this.#conversation) return [];
+    const { facts } = this.#conversation;
+    return this.#statusLine?.row(facts, columns) ?? footerRow(facts, columns, this.#theme);
+  }
+
+  /** Until it is loaded the usual row is shown. */
+  async #openStatusLine(): Promise<void> {
+    const { statusLine: setting } = this.#setup.settings;
+    if (setting === undefined) return;
+    const { openStatusLine } = await import("../status-line/status-line.ts");
+    this.#statusLine = openStatusLine({
+      setting,
+      env: this.#io.env,
+      theme: this.#theme,
+      clock: systemClock,
+      spoolFolder: () => this.#conversation?.controller.harness?.toolset.env.spoolFolder,
+      changed: () => this.#window.drawSoon(),
+      warn: (text) => this.#window.warn(text),
+    });
+    this.#window.draw();
+  }
+
   /** Asks for trust and a model, and opens the agent. */
   async #begin(prompt: string): Promise<void> {
-    await this.#opener.askForTrust();
-    if (!(await this.#opener.askForModel())) return this.#leave(EXIT.done);
+    if (!(await this.#opener.prepare())) return this.#leave(EXIT.done);
     this.#conversation = new TerminalConversation({
       window: this.#window,
       transcript: this.#transcript,
@@ -184,8 +303,16 @@ class Program {
       io: this.#io,
       setup: () => this.#opener.setup,
       commands: () => this.#opener.commands,
+      createContext: (own) => this.#opener.createContext(own),
       reopen: (request) => this.#reopen(request),
       editorText: () => this.#editor.text,
+      editor: this.#editor,
+      keys: this.#keys,
+      setVim: (isOn) => this.#setVim(isOn),
+      setTheme: async (name) => {
+        const problem = await this.#applyTheme(name, undefined);
+        if (problem !== undefined) throw new Error(problem);
+      },
       remember: (text) => this.#history.add(text),
       quit: () => this.#leave(EXIT.done),
     });
@@ -197,7 +324,8 @@ class Program {
   }
 
   /** Shows the banner and the earlier messages. */
-  #show({ agent, model, toolset }: Harness): void {
+  #show(harness: ShownAgent): void {
+    const { model, toolset } = harness;
     const facts = {
       version: version(),
       model: model.name,
@@ -206,17 +334,23 @@ class Program {
       theme: this.#theme,
     };
     this.#window.show({ rows: (columns) => [bannerRow({ ...facts, columns })] });
-    replay(agent.state.messages, this.#transcript);
+    this.#replay(harness);
     this.#window.draw();
   }
 
+  /** Shows what was said, and from there on what happens. */
+  #replay(harness: ShownAgent): void {
+    const { messages, pendingToolCalls } = harness.agent.state;
+    this.#transcript.workIn(harness.toolset.env.workspace.root);
+    replay(messages, this.#transcript, MAX_REPLAYED_MESSAGES, pendingToolCalls);
+    harness.beginEvents?.();
+  }
+
   async #reopen(request: OpenRequest): Promise<void> {
-    const { edit, harness } = await this.#opener.reopen(request);
+    const { edit, harness, id } = await this.#opener.reopen(request);
     if (!harness) return;
-    this.#finder = undefined;
-    const { agent, session } = harness;
-    this.#transcript.note(session ? `session ${session.header.id}, from here on` : "a new session");
-    replay(agent.state.messages, this.#transcript);
+    this.#transcript.note(id === undefined ? "a new session" : `session ${id}, from here on`);
+    this.#replay(harness);
     if (edit !== undefined) this.#window.edit(edit);
   }
 
@@ -229,23 +363,16 @@ class Program {
     else this.#early.push(text);
   }
 
-  #commandContext(): SlashContext {
+  #commandContext(): CommandContext {
     const context = this.#conversation?.controller.commandContext(this.#io.signal);
     if (!context) throw new Error("The agent is not open yet.");
     return context;
   }
 
-  #files(): FileFinder {
-    this.#finder ??= createWorkspaceFinder(
-      this.#commandContext().harness.toolset.env.workspace,
-      systemClock,
-    );
-    return this.#finder;
-  }
-
   #key(key: Key): void {
     if (this.#conversation) this.#conversation.key(key);
-    else if (key.ctrl && (key.name === "c" || key.name === "d")) this.#leave(EXIT.done);
+    else if (key.ctrl && key.name === "c") this.#leave(EXIT.done);
+    else if (this.#keys.findForProgram(formatKey(key)) === "exit") this.#leave(EXIT.done);
   }
 }
 

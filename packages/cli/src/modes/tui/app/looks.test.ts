@@ -48,3 +48,17 @@ it("has the title of the terminal say what it does, and puts it back", async () 
   expect(written.indexOf("\x1b[22;2t")).toBeGreaterThanOrEqual(0);
   expect(written.lastIndexOf("\x1b[23;2t")).toBeGreaterThan(written.lastIndexOf("\x1b]2;"));
 });
+
+it("lists models with their window and prices, and finds the newest of a family first", async () => {
+  const { run } = await open([], { columns: 110, rows: 30 });
+  await run.until("claude-sonnet-5-5");
+  ask(run, "/model");
+  await run.until("US dollars for a million tokens, in / out");
+  run.type("sonnet");
+  await run.until((rows) => rows.some((row) => /^› anthropic\/\S*sonnet/.test(row)));
+  const found = run.screen().filter((row) => /^[› ] anthropic\/\S*sonnet/.test(row));
+  const versions = found.map((row) => Number(/Sonnet ([\d.]+)/.exec(row)?.[1]));
+  expect(versions.length).toBeGreaterThan(1);
+  expect(versions).toEqual(versions.toSorted((one, other) => other - one));
+  expect(found[0]).toMatch(/ · [\d.]+[kM] · \$[\d.]+ \/ \$[\d.]+/);
+});

@@ -89,3 +89,41 @@ it("goes on planning where the user says what is missing", async () => {
   await run.until("I will think of sugar.");
   expect(service.requests[1]?.text).toContain("Not approved: sugar Go on planning.");
 });
+
+it("has the steps of the plan in sight again where the session is resumed", async () => {
+  const { run } = await open([present, { say: [todo("Write tea.txt")] }, { say: "So far." }], {
+    args: ["--mode", "plan"],
+    rows: 30,
+  });
+  ask(run, "Make tea.");
+  await run.until("Carry out this plan?");
+  await decide(run, "2", "So far.");
+  run.press("ctrl+d");
+  await run.end;
+  const { home, cwd } = run;
+  const again = await open([], { args: ["--continue"], home, cwd, rows: 30 });
+  await again.run.until("▸ Read it again");
+  expect(again.run.screen().join("\n")).toContain("☑ Write tea.txt\n▸ Read it again\n");
+});
+
+it("answers a side question while it works, and neither stops nor enters the conversation", async () => {
+  const { run, service } = await open(
+    ({ text }) =>
+      text.includes("Which tea?")
+        ? { say: "Green, I think." }
+        : { say: "I boil water.", fault: { how: "silence", afterDeltas: 1 } },
+    { rows: 30 },
+  );
+  ask(run, "Make tea.");
+  await run.until("I boil");
+  ask(run, "/btw Which tea?");
+  await run.until("Green, I think.");
+  expect(run.screen().join("\n")).toContain("Esc interrupts");
+  expect(service.requests[1]?.text).toContain("Make tea.");
+  expect(service.requests[1]?.body["tool_choice"]).toEqual({ type: "none" });
+  run.press("escape");
+  await run.until(/interrupted/);
+  ask(run, "And sugar?");
+  await service.asked(2);
+  expect(service.requests[2]?.text).not.toContain("Which tea?");
+});

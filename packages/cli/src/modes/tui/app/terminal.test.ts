@@ -191,6 +191,8 @@ describe("while it works", () => {
 
       It says one.
 
+      ── 0 s · $0.0008 ──
+
       ────────────────────────────────────────────────────────────────────────────────
       ›
       claude-sonnet-5-5 · auto           0% of context · $0.0008 · ↑200 ↓40 · cache 0%
@@ -215,6 +217,8 @@ describe("while it works", () => {
       I am at it,
 
       interrupted
+
+      ── 0 s · $0.0002 ──
 
       ────────────────────────────────────────────────────────────────────────────────
       › Mind the tests.
@@ -247,11 +251,12 @@ it("asks before it runs a command", async () => {
     Allow shell?
     Running commands is asked about in mode ask. There is no sandbox around it.
     $ touch made.txt
-    › y yes, this once
-      a yes, and from now on: shell(touch made.txt)
-      n no
-      t no, and type what to do instead
-    ↑↓ and Enter, or its key · Esc stops the agent
+    › 1 y yes, this once
+      2 d yes, and do not ask again in this project: shell(touch made.txt)
+      3 a yes, from now on, and say for how long
+      4 n no
+      5 t no, and type what to do instead
+    ↑↓ and Enter, or its number or letter · Esc stops the agent
     claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
     "
   `);
@@ -281,11 +286,12 @@ it("asks before it runs a command in the sandbox", { tags: "bubblewrap" }, async
     Allow shell?
     Running commands is asked about in mode ask.
     $ touch made.txt
-    › y yes, this once
-      a yes, and from now on: shell(touch), shell(touch *)
-      n no
-      t no, and type what to do instead
-    ↑↓ and Enter, or its key · Esc stops the agent
+    › 1 y yes, this once
+      2 d yes, and do not ask again in this project: shell(touch), shell(touch *)
+      3 a yes, from now on, and say for how long
+      4 n no
+      5 t no, and type what to do instead
+    ↑↓ and Enter, or its number or letter · Esc stops the agent
     claude-sonnet-5-5                  0% of context · $0.0004 · ↑100 ↓20 · cache 0%
     "
   `);
@@ -316,6 +322,8 @@ it("shows what an edit changed", async () => {
       3   export { sum };
 
     Fixed.
+
+    ── 0 s · 1 file edited · $0.0008 ──
 
     ────────────────────────────────────────────────────────────────────────────────
     ›
@@ -479,7 +487,9 @@ it("keeps East Asian characters and emoji in their columns", async () => {
     │ x      │ 한국 │
     └────────┴──────┘
 
-    漢字と emoji 👩👩👧 in a line.
+    漢字と emoji 👩‍👩‍👧 in a line.
+
+    ── 0 s · $0.0004 ──
 
     ────────────────────────────────────────────────────────────────────────────────
     › 日本x
@@ -501,15 +511,17 @@ it("opens the tree with Esc Esc", async () => {
   await run.until("● here");
   expect(shown(run)).toMatchInlineSnapshot(`
     "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
-
     › First.
 
     One it is.
 
+    ── 0 s · $0.0004 ──
+
     › Second.
 
     Two it is.
+
+    ── 0 s · $0.0004 ──
 
     ────────────────────────────────────────────────────────────────────────────────
     This session
@@ -545,6 +557,8 @@ it("rewinds files to where they were", async () => {
 
     Written.
 
+    ── 0 s · 1 file edited · $0.0008 ──
+
     ────────────────────────────────────────────────────────────────────────────────
     Back to before which prompt?
     / type to search
@@ -557,7 +571,6 @@ it("rewinds files to where they were", async () => {
   await run.until("Back to before “Write two.”");
   expect(shown(run)).toMatchInlineSnapshot(`
     "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
 
     › Write two.
 
@@ -566,6 +579,8 @@ it("rewinds files to where they were", async () => {
       1 + two
 
     Written.
+
+    ── 0 s · 1 file edited · $0.0008 ──
 
     ────────────────────────────────────────────────────────────────────────────────
     Back to before “Write two.”
@@ -582,7 +597,6 @@ it("rewinds files to where they were", async () => {
   await idle(run, "1 file taken back");
   expect(shown(run)).toMatchInlineSnapshot(`
     "
-    gyre VERSION · Claude Sonnet 5.5 · ~/shop
 
     › Write two.
 
@@ -591,6 +605,8 @@ it("rewinds files to where they were", async () => {
       1 + two
 
     Written.
+
+    ── 0 s · 1 file edited · $0.0008 ──
 
     session ID, from here on
 
@@ -621,6 +637,8 @@ it("fits a terminal of 40 columns", async () => {
     A paragraph that is longer than forty
     columns are, with code.
 
+    ── 0 s · $0.0004 ──
+
     ────────────────────────────────────────
     ›
     claude-sonnet-5-5 · auto   0% of context
@@ -641,6 +659,8 @@ it("uses the room of 200 columns", async () => {
     A heading
 
     A paragraph that is longer than forty columns are, with code.
+
+    ── 0 s · $0.0004 ──
 
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ›
@@ -693,6 +713,8 @@ it("leaves the conversation on the screen when it ends", async () => {
     › Do it.
 
     Done.
+
+    ── 0 s · $0.0004 ──
     gyre --resume ID
     "
   `);

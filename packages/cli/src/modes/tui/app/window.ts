@@ -3,14 +3,14 @@ import { AnswerBlock } from "../transcript/answer-block.ts";
 import type { Block } from "../ui/block.ts";
 import type { Editor } from "../editor/editor.ts";
 import { InputDecoder } from "../terminal/input.ts";
-import type { Key, TerminalEvent } from "../terminal/key.ts";
+import type { DecodedEvent, Key, TerminalEvent } from "../terminal/key.ts";
 import { createWarningBlock } from "../transcript/message-blocks.ts";
 import { EMPTY_ROW, type Row, row } from "../terminal/row.ts";
 import { type Frame, type TerminalQuirks, Screen } from "../terminal/screen.ts";
 import { SelectPanel } from "../panels/select.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { Transcript } from "../transcript/transcript.ts";
-import type { Tty } from "../terminal/tty.ts";
+import type { CursorShape, Tty } from "../terminal/tty.ts";
 import type { Panel, PanelQuestion, Ui } from "../ui/ui.ts";
 
 /** The time between two frames of a stream. Typed keys are drawn at once. */
@@ -54,7 +54,11 @@ export class Window implements Ui {
   #cancelFrame: (() => void) | undefined;
   #drawnAt = 0;
   #asked = 0;
+  /** Callers that wait for answers of the terminal. */
+  readonly #askers = new Set<(answer: string) => void>();
   #cancelPosition: (() => void) | undefined;
+  #shape: CursorShape | undefined;
+  #isFocused: boolean | undefined;
   #isAway = false;
   #isLate = false;
   #isStopped = false;
@@ -68,6 +72,11 @@ export class Window implements Ui {
 
   get columns(): number {
     return this.#screen.size.columns;
+  }
+
+  /** Whether the terminal has the focus, where it has reported that. */
+  get isFocused(): boolean | undefined {
+    return this.#isFocused;
   }
 
   get theme(): Theme {
@@ -127,23 +136,41 @@ export class Window implements Ui {
     this.draw();
   }
 
+  /** Puts a text there that what is typed next replaces. */
+  offer(text: string): void {
+    this.#options.editor.offer(text);
+    this.draw();
+  }
+
   control(sequence: string): boolean {
     this.#options.tty.write(sequence);
     return true;
   }
 
-  /** Takes over the terminal and draws the first frame. */
-  start(): void {
+  /** Asks the terminal something; `onAnswer` gets its answers until the returned function is called. */
+  ask(question: string, onAnswer: (answer: string) => void): () => void {
+    const end = this.#input.expectAnswers();
+    this.#askers.add(onAnswer);
+    this.#options.tty.write(question);
+    return () => {
+      this.#askers.delete(onAnswer);
+      end();
+    };
+  }
+
+  /** Takes over the terminal and draws the first frame. `beforeFrame`: the screen is not drawn on yet. */
+  start(beforeFrame: () => void): void {
     const { tty, onEnd } = this.#options;
     tty.listen({
       data: (bytes) => this.#input.feed(bytes),
       resize: () => this.#resize(),
-      drain: () => {
+      caughtUp: () => {
         if (this.#isLate) this.draw();
       },
       end: onEnd,
     });
     tty.takeOver();
+    beforeFrame();
     this.draw();
   }
 
@@ -220,6 +247,7 @@ export class Window implements Ui {
     if (this.#isLate) return;
     this.#drawnAt = clock.now();
     this.#screen.draw(this.#frame());
+    tty.shapeCursor(this.#shape);
     transcript.release(this.#screen.top);
   }
 
@@ -244,6 +272,7 @@ export class Window implements Ui {
     const view = panel.rows(columns, Math.max(1, room));
     const first = conversation.rows.length + above.length;
     const { cursor } = view;
+    this.#shape = cursor?.shape;
     return {
       base: conversation.base,
       rows: [...conversation.rows, ...above, ...view.rows, ...below],
@@ -251,9 +280,11 @@ export class Window implements Ui {
     };
   }
 
-  #handleEvent(event: TerminalEvent): void {
-    if (this.#isAway) return;
-    if (event.type === "position") this.#settle(event);
+  #handleEvent(event: DecodedEvent): void {
+    if (event.type === "focus") this.#isFocused = event.isFocused;
+    if (this.#isAway || event.type === "focus") return;
+    if (event.type === "answer") for (const take of [...this.#askers]) take(event.text);
+    else if (event.type === "position") this.#settle(event);
     else if (this.#panels[0] && !isInterrupt(event)) this.#sendToPanel(event);
     else this.#sendToEditor(event);
   }

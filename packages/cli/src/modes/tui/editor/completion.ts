@@ -1,8 +1,11 @@
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
-import type { FileFinder } from "./file-finder.ts";
 import { fuzzyRank } from "./fuzzy.ts";
-import { type Choice, findCommand } from "@gyre/coding/internal/conversation/command";
-import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
+import {
+  type Choice,
+  type Command,
+  type CommandContext,
+  findCommand,
+} from "@gyre/coding/internal/conversation/command";
 
 /** The most choices that are listed. */
 const MAX_CHOICES = 100;
@@ -38,10 +41,10 @@ export interface Completions {
 }
 
 export interface CompletionSources {
-  commands: () => readonly SlashCommand[];
+  commands: () => readonly Command[];
   /** Throws where the agent is not open yet. */
-  context: () => SlashContext;
-  files: Pick<FileFinder, "find">;
+  context: () => CommandContext;
+  files: { find(query: string, signal: AbortSignal): Promise<readonly string[]> };
 }
 
 type Complete = (
@@ -73,7 +76,7 @@ const completeCommand: Complete = ({ commands }, text, cursor) => {
 };
 
 /** The commands, and each other name that begins with what is typed. */
-function withAliases(query: string, commands: readonly SlashCommand[]): SlashCommand[] {
+function withAliases(query: string, commands: readonly Command[]): Command[] {
   const begun = query.toLowerCase();
   const names = new Set(commands.map(({ name }) => name));
   const others = commands.flatMap((command) =>
@@ -84,7 +87,7 @@ function withAliases(query: string, commands: readonly SlashCommand[]): SlashCom
   return [...commands, ...others];
 }
 
-function commandCompletion({ name, about, hint }: SlashCommand, isAlone: boolean): Completion {
+function commandCompletion({ name, about, hint }: Command, isAlone: boolean): Completion {
   const needsMore = hint?.startsWith("<") ?? false;
   return {
     label: shownText(`/${name}${hint === undefined ? "" : ` ${hint}`}`),

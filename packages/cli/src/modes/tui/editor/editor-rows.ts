@@ -7,6 +7,12 @@ export interface Position {
   readonly column: number;
 }
 
+/** A part of a text, from one position up to another. */
+export interface Selection {
+  readonly from: Position;
+  readonly to: Position;
+}
+
 /** A row of the screen: which line of the text, and which of its rows. */
 export interface RowPlace {
   readonly line: number;
@@ -129,24 +135,29 @@ export class TextRows {
     return { line: place.line, column: at };
   }
 
-  /** The visible parts of a row: texts, and labels of signs. */
-  readRow(lines: readonly string[], place: RowPlace): { text: string; isLabel: boolean }[] {
-    const pieces: { text: string; isLabel: boolean }[] = [];
-    let run = "";
+  /** The visible parts of a row: texts, and labels of signs, each selected or not. */
+  readRow(lines: readonly string[], place: RowPlace, selection?: Selection): RowPart[] {
+    const parts: RowPart[] = [];
     let used = 0;
-    for (const { text, width } of this.#row(lines, place).clusters) {
+    const { start, clusters, isLast } = this.#row(lines, place);
+    let at = start;
+    for (const { text, width } of clusters) {
       used += width;
       if (used > this.#columns) break;
-      if (!isSign(text)) {
-        run += text;
-        continue;
-      }
-      if (run !== "") pieces.push({ text: run, isLabel: false });
-      run = "";
-      pieces.push({ text: fit(this.#getLabel(text), this.#columns), isLabel: true });
+      const isLabel = isSign(text);
+      const shown = isLabel ? fit(this.#getLabel(text), this.#columns) : text;
+      const isSelected = isWithin({ line: place.line, column: at }, selection);
+      at += text.length;
+      const last = parts.at(-1);
+      if (last && !isLabel && !last.isLabel && last.isSelected === isSelected) last.text += shown;
+      else parts.push({ text: shown, isLabel, isSelected });
     }
-    if (run !== "") pieces.push({ text: run, isLabel: false });
-    return pieces;
+    // A selected line end is seen where it is all of a line.
+    const isEmpty = parts.length === 0 && isLast;
+    if (isEmpty && isWithin({ line: place.line, column: at }, selection)) {
+      parts.push({ text: " ", isLabel: false, isSelected: true });
+    }
+    return parts;
   }
 
   /** Clears the cache: labels of signs may have changed. */
@@ -211,6 +222,21 @@ export class TextRows {
     const count = (next < 0 ? last.starts.length : next) - 1;
     return count > 0 ? last.starts.slice(0, count) : [0];
   }
+}
+
+/** A piece of a row. */
+interface RowPart {
+  text: string;
+  readonly isLabel: boolean;
+  readonly isSelected: boolean;
+}
+
+/** An end of the selection at the end of a line is not within. */
+function isWithin({ line, column }: Position, selection: Selection | undefined): boolean {
+  if (!selection) return false;
+  const { from, to } = selection;
+  const isBehind = line > from.line || (line === from.line && column >= from.column);
+  return isBehind && (line < to.line || (line === to.line && column < to.column));
 }
 
 interface LineLayout {

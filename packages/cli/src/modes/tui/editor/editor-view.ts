@@ -1,5 +1,5 @@
-import type { RowPlace, TextRows } from "./editor-rows.ts";
-import { fitRow, type Row, span } from "../terminal/row.ts";
+import type { RowPlace, Selection, TextRows } from "./editor-rows.ts";
+import { fitRow, joinStyles, type Row, span } from "../terminal/row.ts";
 import type { TextBuffer } from "./text-buffer.ts";
 import type { Theme } from "../terminal/theme.ts";
 import type { PanelView } from "../ui/ui.ts";
@@ -26,7 +26,7 @@ export class EditorView {
     this.#rows = rows;
   }
 
-  draw(buffer: TextBuffer, columns: number, maxRows: number): PanelView {
+  draw(buffer: TextBuffer, columns: number, maxRows: number, selection?: Selection): PanelView {
     const { lines, cursor } = buffer;
     const rows = this.#rows;
     const isShell = lines[0]?.startsWith("!") ?? false;
@@ -41,7 +41,10 @@ export class EditorView {
     if (hasMarks && above > 0) drawn.push(this.#mark(`↑ ${above} more`, columns));
     const cursorRow = drawn.length + seen.findIndex((each) => isSame(each, place));
     for (const each of seen)
-      drawn.push([isSame(each, FIRST) ? sign : span(INDENT), ...this.#text(lines, each)]);
+      drawn.push([
+        isSame(each, FIRST) ? sign : span(INDENT),
+        ...this.#text(lines, each, selection),
+      ]);
     if (hasMarks && below > 0) drawn.push(this.#mark(`↓ ${below} more`, columns));
     return {
       rows: drawn,
@@ -49,10 +52,11 @@ export class EditorView {
     };
   }
 
-  #text(lines: readonly string[], place: RowPlace): Row {
-    return this.#rows
-      .readRow(lines, place)
-      .map(({ text, isLabel }) => span(text, isLabel ? this.#theme.accent : ""));
+  #text(lines: readonly string[], place: RowPlace, selection: Selection | undefined): Row {
+    const { accent, selected } = this.#theme;
+    return this.#rows.readRow(lines, place, selection).map(({ text, isLabel, isSelected }) => {
+      return span(text, joinStyles(isLabel ? accent : "", isSelected ? selected : ""));
+    });
   }
 
   #mark(text: string, columns: number): Row {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { editorWith, key, words } from "../../../testing/editor-driver.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import { widthOfRow } from "../terminal/row.ts";
@@ -234,4 +234,41 @@ test("whatever is typed, rows fit the screen and the cursor is among them", () =
       },
     ),
   );
+});
+
+describe("a prompt that is put aside", () => {
+  it("comes back with its pastes, the last one first", () => {
+    const { editor, paste, press, shown, type } = editorWith();
+    type("See ");
+    paste("line\n".repeat(20));
+    editor.attach('"/tmp/a.png"', "picture #1, PNG, 1 KB");
+    const [first] = shown(80);
+    expect(first).toBe("› See [pasted #1, 20 lines][picture #1, PNG, 1 KB]");
+    const { text } = editor;
+    press("ctrl+s");
+    expect(editor.isEmpty).toBe(true);
+    expect(editor.stashed).toBe("See [pasted #1, 20 lines][picture #1, PNG, 1 KB]");
+    paste("other\n".repeat(30));
+    press("ctrl+s");
+    expect(press("ctrl+s")).toEqual({ type: "redraw" });
+    expect(editor.text).toBe("other\n".repeat(30));
+    expect(press("enter")).toMatchObject({ type: "submit" });
+    editor.restoreStash();
+    expect(shown(80)).toEqual([first]);
+    expect(editor.text).toBe(text);
+    expect(editor.stashed).toBeUndefined();
+  });
+
+  it("is among the earlier prompts, and does not replace what is typed", () => {
+    const { editor, press, prompts, type } = editorWith();
+    expect(press("ctrl+s")).toEqual({ type: "none" });
+    type("one");
+    press("ctrl+s");
+    expect(prompts).toEqual(["one"]);
+    type("two");
+    editor.restoreStash();
+    expect(editor.text).toBe("two");
+    press("ctrl+u", "ctrl+s");
+    expect(editor.text).toBe("one");
+  });
 });

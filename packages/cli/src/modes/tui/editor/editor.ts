@@ -1,10 +1,13 @@
+import type { PromptAction } from "@gyre/coding/internal/settings/terminal/key-actions";
 import { plainText } from "@gyre/coding/internal/text/plain-text";
 import type { Completions } from "./completion.ts";
 import { CompletionList, MAX_LIST_ROWS } from "./completion-list.ts";
 import { MAX_SIGNS, signAt, SIGNS, TextRows } from "./editor-rows.ts";
 import { EditorView, SIGN_COLUMNS } from "./editor-view.ts";
 import { HistorySearch } from "./history-search.ts";
+import type { KeyMode, OpenKeyMode } from "./key-mode.ts";
 import { formatKey, type Key, type TerminalEvent } from "../terminal/key.ts";
+import { KeyBindings } from "../../../core/key-bindings.ts";
 import type { PromptHistory } from "./prompt-history.ts";
 import { fitRow, span } from "../terminal/row.ts";
 import { type Motion, TextBuffer, removeSigns } from "./text-buffer.ts";
@@ -21,6 +24,8 @@ export interface EditorOptions {
   theme: Theme;
   completions: Completions;
   history: Pick<PromptHistory, "prompts" | "add">;
+  /** Which key does what. Default: what is not changed by settings. */
+  keys?: KeyBindings;
   /** Called when the editor has changed without a key. */
   onChange: () => void;
 }
@@ -34,32 +39,37 @@ export type EditorAction =
   /** A key that the editor does not handle. */
   | { type: "unhandled"; key: Key };
 
+/** A text that was put aside, with what its signs stand for. */
+interface Stashed {
+  text: string;
+  pastes: ReadonlyMap<string, string>;
+  labels: ReadonlyMap<string, string>;
+}
+
 const NONE: EditorAction = { type: "none" };
 const REDRAW: EditorAction = { type: "redraw" };
 
-/** Keys that move the cursor or remove something. */
-const MOVES = bindKeys(
-  ["left", "left ctrl+b"],
-  ["right", "right ctrl+f"],
-  ["lineStart", "home ctrl+a"],
-  ["lineEnd", "end ctrl+e"],
-  ["wordLeft", "ctrl+left alt+left alt+b"],
-  ["wordRight", "ctrl+right alt+right alt+f"],
-  ["textStart", "ctrl+home alt+<"],
-  ["textEnd", "ctrl+end alt+>"],
-);
-const ERASES = bindKeys(["left", "backspace shift+backspace"], ["right", "delete ctrl+d"]);
-const KILLS = bindKeys(
-  ["blankLeft", "ctrl+w"],
-  ["wordLeft", "alt+backspace ctrl+backspace"],
-  ["wordRight", "alt+d alt+delete ctrl+delete"],
-  ["lineStart", "ctrl+u"],
-  ["lineEnd", "ctrl+k"],
-);
+type Motions = Readonly<Partial<Record<PromptAction, Motion>>>;
 
-function bindKeys(...all: readonly (readonly [Motion, string])[]): ReadonlyMap<string, Motion> {
-  return new Map(all.flatMap(([motion, keys]) => keys.split(" ").map((key) => [key, motion])));
-}
+/** Actions that move the cursor or remove something. */
+const MOVES: Motions = {
+  left: "left",
+  right: "right",
+  lineStart: "lineStart",
+  lineEnd: "lineEnd",
+  wordLeft: "wordLeft",
+  wordRight: "wordRight",
+  textStart: "textStart",
+  textEnd: "textEnd",
+};
+const ERASES: Motions = { eraseLeft: "left", eraseRight: "right" };
+const KILLS: Motions = {
+  cutToSpace: "blankLeft",
+  cutWordLeft: "wordLeft",
+  cutWordRight: "wordRight",
+  cutToLineStart: "lineStart",
+  cutToLineEnd: "lineEnd",
+};
 
 /** Edits a prompt: lines, earlier prompts, completions, pastes as signs. */
 export class Editor {
@@ -67,7 +77,9 @@ export class Editor {
   placeholder = "";
   readonly #theme: Theme;
   readonly #history: EditorOptions["history"];
+  readonly #keys: KeyBindings;
   readonly #buffer = new TextBuffer();
+  #mode: KeyMode | undefined;
   readonly #rows = new TextRows((sign) => this.#labels.get(sign) ?? "");
   readonly #view: EditorView;
   readonly #list: CompletionList;
@@ -75,16 +87,32 @@ export class Editor {
   readonly #pastes = new Map<string, string>();
   readonly #labels = new Map<string, string>();
   #search: HistorySearch | undefined;
+  /** Texts that were put aside, the last one last. */
+  readonly #stash: Stashed[] = [];
   /** The earlier prompt that is shown, and the draft that it replaced. */
   #walk: { index: number; draft: string } | undefined;
   /** The last key showed an earlier prompt: the next one continues from there. */
   #isWalking = false;
+  /** The text came back: what is typed next replaces it, and any other key has it stay. */
+  #isOffered = false;
 
-  constructor({ theme, completions, history, onChange }: EditorOptions) {
+  constructor({ theme, completions, history, keys, onChange }: EditorOptions) {
     this.#theme = theme;
+    this.#keys = keys ?? new KeyBindings();
     this.#history = history;
     this.#view = new EditorView(theme, this.#rows);
     this.#list = new CompletionList(completions, onChange);
+  }
+
+  /** Gets the events before the editor does. */
+  get mode(): KeyMode | undefined {
+    return this.#mode;
+  }
+
+  /** Has all events go to a mode first, or no longer. */
+  setMode(open: OpenKeyMode | undefined): void {
+    this.#buffer.endStep();
+    this.#mode = open?.(this.#buffer, (step) => void this.#walkHistory(step));
   }
 
   /** The whole text, with pastes in full. */
@@ -96,28 +124,87 @@ export class Editor {
     return this.#buffer.isEmpty;
   }
 
+  /** The text that was put aside last, as it was shown. */
+  get stashed(): string | undefined {
+    const last = this.#stash.at(-1);
+    return last?.text.replace(SIGNS, (sign) => last.labels.get(sign) ?? "");
+  }
+
+  /** Brings back what was put aside last, if there is no other text. */
+  restoreStash(): void {
+    const last = this.isEmpty ? this.#stash.pop() : undefined;
+    if (!last) return;
+    this.#leaveHistory();
+    for (const piece of last.text.split(/([\u{e01f0}-\u{e0fff}])/u)) {
+      const text = last.pastes.get(piece);
+      if (text === undefined) this.#buffer.insert(piece);
+      else this.#insertSign(text, last.labels.get(piece) ?? "");
+    }
+  }
+
+  /** Inserts a sign for a text at the cursor, shown as `[label]`: an attached file, say. */
+  attach(text: string, label: string): void {
+    this.#search = undefined;
+    this.#leaveHistory();
+    this.#insertSign(text, `[${label}]`);
+    this.#list.close();
+  }
+
   /** Replaces the text; the cursor moves to the end. */
   set(text: string): void {
     this.#search = undefined;
+    this.#isOffered = false;
     this.#leaveHistory();
     this.#buffer.set(removeSigns(plainText(text)));
     this.#list.close();
+  }
+
+  /** The same for a text that was not taken: what is typed next replaces it. It is among the earlier prompts. */
+  offer(text: string): void {
+    this.set(text);
+    this.#isOffered = true;
   }
 
   rows(columns: number, maxRows: number): PanelView {
     if (this.#search) return this.#search.rows(columns, maxRows);
     const listRoom = Math.max(Math.min(1, maxRows - 1), maxRows - MIN_TEXT_ROWS);
     const list = this.#list.rows(this.#theme, columns, Math.min(MAX_LIST_ROWS, listRoom));
-    const { rows, cursor } = this.#view.draw(this.#buffer, columns, maxRows - list.length);
+    const { rows, cursor = { row: 0, column: SIGN_COLUMNS } } = this.#view.draw(
+      this.#buffer,
+      columns,
+      maxRows - list.length,
+      this.#mode?.selection,
+    );
     const [first = []] = rows;
     const hint = span(this.placeholder, this.#theme.dim);
     const written = this.isEmpty ? [fitRow([...first, hint], columns)] : rows;
-    return { rows: [...written, ...list], cursor: cursor ?? { row: 0, column: SIGN_COLUMNS } };
+    const shape = this.#mode?.cursor;
+    return { rows: [...written, ...list], cursor: { ...cursor, ...(shape && { shape }) } };
   }
 
   take(event: TerminalEvent): EditorAction {
     if (event.type === "position") return NONE;
     if (this.#search) return this.#takeSearch(this.#search, event);
+    // In vim's normal mode letters are commands.
+    const isTyped = event.type !== "key" && (this.#mode?.takesEscape ?? true);
+    if (this.#isOffered && isTyped) this.#buffer.set("");
+    this.#isOffered = false;
+    const action = this.#takeInMode(event) ?? this.#takeEvent(event);
+    this.#mode?.settle();
+    return action;
+  }
+
+  /** Undefined where the event is for the editor itself. */
+  #takeInMode(event: TerminalEvent): EditorAction | undefined {
+    const answer = this.#mode?.take(event) ?? "pass";
+    if (answer === "pass") return undefined;
+    this.#isWalking = false;
+    if (answer === "edited") this.#complete();
+    else this.#list.close();
+    return REDRAW;
+  }
+
+  #takeEvent(event: Exclude<TerminalEvent, { type: "position" }>): EditorAction {
     if (event.type === "key") return this.#takeKey(event);
     this.#isWalking = false;
     const text = removeSigns(event.text);
@@ -133,10 +220,11 @@ export class Editor {
       const action = this.#takeForList(name);
       if (action) return action;
     }
-    if (name === "up" || name === "down") return this.#moveRow(name === "up" ? -1 : 1);
+    const wanted = this.#keys.findForPrompt(name);
+    if (wanted === "up" || wanted === "down") return this.#moveRow(wanted === "up" ? -1 : 1);
     const wasWalking = this.#isWalking;
     this.#isWalking = false;
-    const action = this.#edit(name);
+    const action = wanted && this.#edit(wanted, name);
     if (action) return action;
     // A key that the editor does not handle changes nothing.
     this.#isWalking = wasWalking;
@@ -183,41 +271,39 @@ export class Editor {
     return REDRAW;
   }
 
-  /** Undefined for a key that the editor does not handle. */
-  #edit(name: string): EditorAction | undefined {
+  /** Undefined for an action that the program may have another one for. */
+  #edit(action: PromptAction, key: string): EditorAction | undefined {
     const buffer = this.#buffer;
-    const move = MOVES.get(name);
+    const move = MOVES[action];
     if (move) {
       buffer.move(move);
       if (this.#list.isOpen) this.#complete();
       return REDRAW;
     }
-    if (name === "ctrl+d" && this.isEmpty) return undefined;
-    const erase = ERASES.get(name);
+    if (this.isEmpty && this.#keys.findForProgram(key) === "exit") return undefined;
+    const erase = ERASES[action];
     if (erase) return this.#applyEdit(() => buffer.erase(erase));
-    const kill = KILLS.get(name);
+    const kill = KILLS[action];
     if (kill) return this.#applyEdit(() => buffer.kill(kill));
-    switch (name) {
-      case "enter":
+    switch (action) {
+      case "submit":
         return this.#enter();
-      case "alt+enter":
+      case "followUp":
         return this.#submit(true);
-      case "shift+enter":
-      case "ctrl+j":
+      case "newLine":
         return this.#applyEdit(() => buffer.insert("\n"));
-      case "tab":
+      case "complete":
         this.#list.update(buffer.text, buffer.offset, true);
         return REDRAW;
-      case "ctrl+y":
+      case "putBack":
         return this.#applyEdit(() => buffer.yank());
-      case "ctrl+_":
-      case "ctrl+/":
-      case "ctrl+shift+-":
+      case "undo":
         return this.#applyEdit(() => buffer.undo());
-      case "ctrl+shift+z":
-      case "alt+z":
+      case "redo":
         return this.#applyEdit(() => buffer.redo());
-      case "ctrl+r":
+      case "stash":
+        return this.#stashOrRestore();
+      case "searchHistory":
         this.#list.close();
         this.#search = new HistorySearch(this.#history.prompts, this.#theme);
         return REDRAW;
@@ -250,21 +336,44 @@ export class Editor {
     this.#rows.forget();
     this.#list.close();
     this.#leaveHistory();
+    this.#mode?.reset();
     return { type: "submit", text, followUp };
+  }
+
+  /** Puts the text aside; an empty editor gets back what was put aside last. */
+  #stashOrRestore(): EditorAction {
+    this.#list.close();
+    if (this.isEmpty) {
+      if (this.#stash.length === 0) return NONE;
+      this.restoreStash();
+      return REDRAW;
+    }
+    // It is among the earlier prompts, too, in case the program ends before it is back.
+    this.#history.add(this.text.trimEnd());
+    const { text } = this.#buffer;
+    this.#stash.push({ text, pastes: new Map(this.#pastes), labels: new Map(this.#labels) });
+    this.#buffer.set("");
+    this.#leaveHistory();
+    return REDRAW;
   }
 
   #paste(text: string): void {
     // A line end at its end does not begin another line.
     const lines = text.replace(/\n$/, "").split("\n").length;
     const isLong = lines > MAX_PASTE_LINES || text.length > MAX_PASTE_CHARS;
-    if (!isLong || this.#pastes.size >= MAX_SIGNS) {
+    if (!isLong) {
       this.#buffer.insert(text);
       return;
     }
-    const sign = signAt(this.#pastes.size);
     const size = lines > 1 ? `${lines} lines` : `${text.length} characters`;
+    this.#insertSign(text, `[pasted #${this.#pastes.size + 1}, ${size}]`);
+  }
+
+  #insertSign(text: string, label: string): void {
+    if (this.#pastes.size >= MAX_SIGNS) return this.#buffer.insert(text);
+    const sign = signAt(this.#pastes.size);
     this.#pastes.set(sign, text);
-    this.#labels.set(sign, `[pasted #${this.#pastes.size}, ${size}]`);
+    this.#labels.set(sign, label);
     this.#buffer.insert(sign);
   }
 

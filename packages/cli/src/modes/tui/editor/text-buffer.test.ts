@@ -98,11 +98,11 @@ test("typed letters are taken back by words", () => {
   expect(marked(buffer)).toBe("one |");
   buffer.undo();
   expect(marked(buffer)).toBe("|");
-  expect(buffer.undo()).toBe(false);
+  expect(buffer.undo()).toBeUndefined();
   buffer.redo();
   buffer.redo();
   expect(marked(buffer)).toBe("one two|");
-  expect(buffer.redo()).toBe(false);
+  expect(buffer.redo()).toBeUndefined();
 });
 
 test("letters removed one by one are taken back as one, and a move begins another step", () => {

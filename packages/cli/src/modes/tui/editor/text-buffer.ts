@@ -1,3 +1,4 @@
+import { segmentText } from "../../../text/width.ts";
 import type { Position, TextRows } from "./editor-rows.ts";
 import { SIGNS } from "./editor-rows.ts";
 
@@ -31,9 +32,10 @@ interface Change {
   end: Position;
   /** Where the cursor was before. */
   cursor: Position;
+  /** Changes with the same number are undone together. */
+  step?: number | undefined;
 }
 
-const GRAPHEMES = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 /** The characters of words; signs count as words. */
 const LETTERS = "\\p{L}\\p{N}\\p{M}_\\u{e01f0}-\\u{e0fff}";
 const WORD_LEFT = new RegExp(`[${LETTERS}]*[^${LETTERS}]*$`, "u");
@@ -58,6 +60,9 @@ export class TextBuffer {
   #killed = "";
   /** The last action was a kill, to which the next one adds. */
   #isKilling = false;
+  /** The number of the open step, and of the last one. */
+  #step: number | undefined;
+  #lastStep = 0;
 
   get lines(): readonly string[] {
     return this.#lines;
@@ -109,6 +114,33 @@ export class TextBuffer {
     this.#change(this.#findPosition(start), this.#findPosition(end), text, "other");
   }
 
+  /** Replaces what is between two positions; the cursor moves behind it. */
+  change(from: Position, to: Position, text: string): void {
+    this.#change(from, to, text, "other");
+  }
+
+  moveTo(position: Position): void {
+    this.#stop();
+    this.#cursor = position;
+  }
+
+  /** All changes up to `endStep` are undone together. */
+  beginStep(): void {
+    this.#lastStep += 1;
+    this.#step = this.#lastStep;
+    this.#stop();
+  }
+
+  endStep(): void {
+    this.#step = undefined;
+    this.#stop();
+  }
+
+  /** The text between two positions. */
+  read(from: Position, to: Position): string {
+    return this.#readBetween(from, to);
+  }
+
   move(motion: Motion): void {
     this.#stop();
     this.#cursor = this.#findTarget(motion);
@@ -154,24 +186,42 @@ export class TextBuffer {
     this.insert(this.#killed);
   }
 
-  undo(): boolean {
-    const change = this.#done.pop();
-    if (!change) return false;
-    this.#write(change.at, change.end, change.removed);
-    this.#cursor = change.cursor;
-    this.#undone.push(change);
-    this.#stop();
-    return true;
+  /** Undoes the last step. Returns where the cursor was before it, which is where it is now; undefined: there is none. */
+  undo(): Position | undefined {
+    return this.#walkStep(this.#done, this.#undone, (change) => {
+      this.#write(change.at, change.end, change.removed);
+      this.#cursor = change.cursor;
+      return change.cursor;
+    });
   }
 
-  redo(): boolean {
-    const change = this.#undone.pop();
-    if (!change) return false;
-    this.#write(change.at, findEnd(change.at, change.removed), change.inserted);
-    this.#cursor = change.end;
-    this.#done.push(change);
+  /** Does again what was undone last; the cursor is behind it. Returns where the cursor was before. */
+  redo(): Position | undefined {
+    let before: Position | undefined;
+    return this.#walkStep(this.#undone, this.#done, (change) => {
+      this.#write(change.at, findEnd(change.at, change.removed), change.inserted);
+      this.#cursor = change.end;
+      before ??= change.cursor;
+      return before;
+    });
+  }
+
+  /** Takes the changes of a step from one list to the other. */
+  #walkStep(
+    from: Change[],
+    to: Change[],
+    apply: (change: Change) => Position,
+  ): Position | undefined {
+    let place: Position | undefined;
+    for (let change = from.pop(); change; change = from.pop()) {
+      place = apply(change);
+      to.push(change);
+      if (change.step === undefined || from.at(-1)?.step !== change.step) break;
+    }
+    // What comes next is a step of its own.
+    if (this.#step !== undefined) this.beginStep();
     this.#stop();
-    return true;
+    return place;
   }
 
   #change(from: Position, to: Position, inserted: string, kind: ChangeKind): void {
@@ -185,6 +235,7 @@ export class TextBuffer {
       inserted,
       end: this.#write(from, to, inserted),
       cursor: this.#cursor,
+      step: this.#step,
     };
     this.#stop();
     this.#cursor = change.end;
@@ -275,28 +326,36 @@ export function removeSigns(text: string): string {
   return text.replace(SIGNS, "");
 }
 
+/** Where the character before a column begins. */
+export function previousColumn(text: string, column: number): number {
+  if (column <= 0) return 0;
+  if (isAscii(text, column - 1)) return column - 1;
+  return segmentText(text).containing(column - 1)?.index ?? column - 1;
+}
+
+/** Where the character at a column ends. */
+export function nextColumn(text: string, column: number): number {
+  if (column >= text.length) return text.length;
+  // A combining mark belongs to the letter before it.
+  const isSingle = column + 1 === text.length || isAscii(text, column + 1);
+  if (isAscii(text, column) && isSingle) return column + 1;
+  const found = segmentText(text).containing(column);
+  return found ? found.index + found.segment.length : column + 1;
+}
+
 function measureLeft(
   text: string,
   column: number,
   motion: "left" | "wordLeft" | "blankLeft",
 ): number {
-  if (motion === "left") {
-    if (isAscii(text, column - 1)) return 1;
-    const start = GRAPHEMES.segment(text).containing(column - 1)?.index ?? column - 1;
-    return column - start;
-  }
+  if (motion === "left") return column - previousColumn(text, column);
   const before = text.slice(Math.max(0, column - MAX_WORD_CHARS), column);
   const word = (motion === "wordLeft" ? WORD_LEFT : BLANK_LEFT).exec(before)?.[0] ?? "";
   return Math.max(1, word.length);
 }
 
 function measureRight(text: string, column: number, motion: "right" | "wordRight"): number {
-  if (motion === "right") {
-    // A combining mark belongs to the letter before it.
-    if (isAscii(text, column) && (column + 1 === text.length || isAscii(text, column + 1)))
-      return 1;
-    return GRAPHEMES.segment(text).containing(column)?.segment.length ?? 1;
-  }
+  if (motion === "right") return nextColumn(text, column) - column;
   const after = text.slice(column, column + MAX_WORD_CHARS);
   return Math.max(1, WORD_RIGHT.exec(after)?.[0].length ?? 1);
 }
@@ -308,6 +367,7 @@ function isAscii(text: string, index: number): boolean {
 /** The letters of a word are one step, and so are letters that were removed one after the other. */
 function joinChanges(last: Change, change: Change): Change | undefined {
   if (last.kind !== change.kind || change.kind === "other") return undefined;
+  if (last.step !== change.step) return undefined;
   if (change.kind === "typed") {
     const isNewWord = /\s$/.test(last.inserted) && /^\S/.test(change.inserted);
     if (isNewWord || !isSame(last.end, change.at)) return undefined;

@@ -62,6 +62,87 @@ async function page(): Promise<string> {
   return html;
 }
 
+describe("keys", () => {
+  const KEY = "sk-ant-api03-abcdefghijklmnop";
+  const SIGNED = "https://files.example/a.pdf?X-Amz-Signature=0123456789abcdef0123456789abcdef";
+
+  it("are redacted wherever they stand, and pictures stay whole", async () => {
+    // Larger than what stays in the session file.
+    const picture = Buffer.alloc(300_000, `${KEY} `).toString("base64");
+    const image = { type: "image" as const, data: picture, mimeType: "image/png" };
+    await session.append({ type: "title", title: `About ${KEY}` });
+    await append(
+      {
+        role: "user",
+        content: [
+          { type: "text", text: `Use ${KEY}.` },
+          image,
+          {
+            type: "file",
+            mediaType: "application/pdf",
+            name: `${KEY}.pdf`,
+            source: { type: "url", url: SIGNED },
+          },
+          {
+            type: "file",
+            mediaType: "text/plain",
+            name: `token=${KEY}.txt`,
+            source: {
+              type: "base64",
+              data: Buffer.from(KEY.repeat(12_000)).toString("base64"),
+            },
+          },
+        ],
+        timestamp: 0,
+      },
+      answer(
+        [
+          { type: "thinking", thinking: `It is ${KEY}.` },
+          {
+            type: "serviceTool",
+            id: "s1",
+            name: "web_search",
+            input: { query: KEY },
+            output: [{ type: "web_search_result", url: SIGNED, title: KEY }],
+            raw: { deep: [{ authorization: `Bearer ${KEY}` }] },
+          },
+          {
+            type: "serviceTool",
+            id: "s2",
+            name: "code_execution",
+            output: { stdout: `ANTHROPIC_API_KEY=${KEY}`, return_code: 0 },
+          },
+          {
+            type: "text",
+            text: `So: ${KEY}`,
+            citations: [{ url: SIGNED, title: `A page with ${KEY}`, text: KEY }],
+          },
+          { type: "toolCall", id: "1", name: "shell", arguments: { command: `curl -H ${KEY}` } },
+        ],
+        { errorMessage: `It was refused: ${KEY}` },
+      ),
+      { ...RESULT, content: [{ type: "text", text: KEY }], details: { diff: `+${KEY}` } },
+      {
+        ...{ role: "userCommand", command: `echo ${KEY}`, output: KEY, exitCode: 0, timestamp: 0 },
+      } as AgentMessage,
+    );
+    const html = await page();
+    expect(html).not.toContain(KEY);
+    expect(html).not.toContain("0123456789abcdef0123456789abcdef");
+    expect(html.match(/\[redacted\]/g)?.length).toBeGreaterThan(10);
+    expect(html).toContain(`base64,${picture}`);
+    // The session itself keeps them: a model may need them.
+    const [id = 0] = session.findIds("title");
+    expect(await session.read(id)).toMatchObject({ title: `About ${KEY}` });
+  });
+
+  it("are none of what only looks a little like one", async () => {
+    const text = "The task-list has sk- in it, and token counts: 12.";
+    await append(answer([{ type: "text", text }]));
+    expect(await page()).toContain(text);
+  });
+});
+
 /** The tags of a page, each as it is written. What is text has no such sign. */
 function findTags(html: string): string[] {
   return html.match(/<[^>]*>?/g) ?? [];
@@ -185,6 +266,23 @@ describe("a page", () => {
     );
   });
 
+  it("has a row for each file, and pictures that are in the store of the session", async () => {
+    const picture = Buffer.alloc(300_000, 7).toString("base64");
+    const source = { type: "url", url: "https://example.org/a.pdf" } as const;
+    await append({
+      role: "user",
+      content: [
+        { type: "file", mediaType: "application/pdf", name: "a <b>.pdf", source },
+        { type: "image", mimeType: "image/png", data: picture },
+      ],
+      timestamp: 0,
+    });
+    const html = await page();
+    expect(html).toContain('<p class="file">a &lt;b&gt;.pdf, application/pdf</p>');
+    expect(html).toContain(`<img alt="" src="data:image/png;base64,${picture}">`);
+    expect(foreignTags(html)).toEqual([]);
+  });
+
   it("has no tag that is not ours, whatever was said in any field", async () => {
     await session.append({ type: "title", title: EVIL });
     await append(
@@ -195,6 +293,13 @@ describe("a page", () => {
           { type: "image", data: EVIL, mimeType: "image/png" },
           { type: "image", data: PIXEL, mimeType: EVIL },
           { type: "image", data: PIXEL, mimeType: "image/svg+xml" },
+          {
+            type: "file",
+            mediaType: EVIL,
+            name: EVIL,
+            source: { type: "stored", sha256: EVIL, size: 1 },
+          },
+          { type: "file", mediaType: `image/${EVIL}`, source: { type: "base64", data: PIXEL } },
         ],
         timestamp: 0,
       },

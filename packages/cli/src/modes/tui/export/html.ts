@@ -3,24 +3,34 @@ import {
   errorMessage,
   type AssistantContent,
   type AssistantMessage,
+  describeFile,
+  type FileContent,
   type ImageContent,
+  isImage,
+  isStored,
+  loadContent,
+  type Message,
   outcomeOf,
+  toFile,
   toRecord,
   type ToolCall,
   type ToolResultMessage,
   type UserContent,
 } from "@gyre/ai";
+import { CitedSources } from "@gyre/ai/service-tools";
 import type { Entry, Session } from "@gyre/sessions";
+import { listCitedSources, serviceToolText } from "../../../text/service-tool-text.ts";
 import { timeText } from "../../../text/session-text.ts";
 import { callText } from "../../../text/tool-text.ts";
 import { usageDetails } from "../../../text/usage-text.ts";
 import { diffLines } from "../transcript/diff-view.ts";
 import { EXPORT_STYLE } from "./style.ts";
+import { hideSecrets } from "./hide-secrets.ts";
 import { htmlText } from "./html-text.ts";
 import { markdownHtml, plainHtml } from "./markdown-html.ts";
 import { promptText, sentOutputText } from "@gyre/coding/internal/conversation/prompt-text";
 import { exitText, type UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
-import { readSpending } from "@gyre/coding/internal/harness/spending";
+import { readSpending } from "@gyre/coding/internal/harness/session/spending";
 import { oneLine } from "@gyre/coding/internal/text/shown-text";
 import { toolView } from "../transcript/tool-view.ts";
 
@@ -36,7 +46,7 @@ export function exportMark(sessionId: string): string {
 
 /**
  * The conversation of a session as one page, piece by piece: the current branch, with the messages that a compaction
- * has replaced. The page has no scripts and loads nothing; all content is escaped.
+ * has replaced. The page has no scripts and loads nothing; all content is escaped, and what may be a key is redacted.
  */
 export async function* sessionHtml(session: Session): AsyncGenerator<string, void> {
   yield await head(session);
@@ -47,7 +57,10 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
       yield `<p class="lost">${htmlText(entry.message)}</p>\n`;
       continue;
     }
-    const message = entry.type === "message" && isLlmMessage(entry.message) ? entry.message : null;
+    const message =
+      entry.type === "message" && isLlmMessage(entry.message)
+        ? await withImages(entry.message, session)
+        : null;
     if (message?.role === "toolResult" && open?.waiting.delete(message.toolCallId)) {
       open.results.set(message.toolCallId, message);
       continue;
@@ -75,6 +88,16 @@ export async function* sessionHtml(session: Session): AsyncGenerator<string, voi
   // Summaries, side questions and other branches were paid for too.
   const { session: paid } = await readSpending(session, undefined);
   yield `<footer><p>Tokens: ${htmlText(usageDetails(paid))}</p></footer>\n</body>\n</html>\n`;
+}
+
+/** The message with the contents of its images, where these are in the store of the session. */
+async function withImages<M extends Message>(message: M, { files }: Session): Promise<M> {
+  const { content } = message;
+  if (!files || typeof content === "string") return message;
+  const blocks: readonly (UserContent | AssistantContent)[] = content;
+  const load = async (block: UserContent | AssistantContent): Promise<typeof block> =>
+    isStored(block) && isImage(block) ? ((await loadContent([block], files))[0] ?? block) : block;
+  return { ...message, content: await Promise.all(blocks.map(load)) };
 }
 
 /** An answer with the results of its calls so far. */
@@ -123,8 +146,12 @@ function listShownIds(session: Session): number[] {
   return session.findBranch().filter((id) => shown.has(id));
 }
 
+/** Without keys: a page is made to be given to others. */
 function readEntry(session: Session, id: number): Promise<Entry | Error> {
-  return session.read(id).catch((error: unknown) => new Error(errorMessage(error)));
+  return session
+    .read(id)
+    .then(hideSecrets)
+    .catch((error: unknown) => new Error(errorMessage(error)));
 }
 
 function section(kind: string, inside: string): string {
@@ -149,7 +176,13 @@ function promptHtml(text: string): string {
 
 function answerHtml({ message, results }: AnswerWithResults): string {
   const { model, provider, usage } = message;
-  const parts = message.content.map((block) => blockHtml(block, results));
+  const sources = new CitedSources();
+  const parts = message.content.map((block) =>
+    block.type === "text"
+      ? markdownHtml(sources.mark(block.text, block.citations))
+      : blockHtml(block, results),
+  );
+  if (sources.list.length > 0) parts.push(plainHtml(listCitedSources(message.content).join("\n")));
   const error = message.errorMessage;
   if (error !== undefined) parts.push(`<p class="failed">${htmlText(error)}</p>`);
   const name = htmlText(oneLine(`${provider}/${model}`));
@@ -165,14 +198,16 @@ function blockHtml(
     case "text":
       return markdownHtml(block.text);
     case "image":
-      return imageHtml(block);
+    case "file":
+      return fileHtml(block);
     case "thinking":
       return block.redacted ? "" : foldHtml("Thinking", plainHtml(block.thinking));
     case "toolCall":
       return callHtml(block, results.get(block.id));
     case "serviceTool": {
-      const inside = [block.input, block.output].map(jsonHtml).join("");
-      return foldHtml(`<b>${htmlText(oneLine(block.name))}</b> (run by the service)`, inside);
+      const { lines, title } = serviceToolText(block);
+      const inside = [plainHtml(lines.join("\n")), ...[block.input, block.output].map(jsonHtml)];
+      return foldHtml(`<b>${htmlText(title)}</b> (run by the service)`, inside.join(""));
     }
   }
 }
@@ -236,7 +271,7 @@ function contentHtml(
 ): string {
   if (typeof content === "string") return textHtml(content);
   return content
-    .map((block) => (block.type === "text" ? textHtml(block.text) : imageHtml(block)))
+    .map((block) => (block.type === "text" ? textHtml(block.text) : fileHtml(block)))
     .join("");
 }
 
@@ -249,8 +284,18 @@ function jsonHtml(value: unknown): string {
   return outputHtml(typeof value === "string" ? value : JSON.stringify(value, null, 2));
 }
 
+/** An image with its contents is shown; of any other file its name, type and size. */
+function fileHtml(block: ImageContent | FileContent): string {
+  const { mediaType: mimeType, source } = toFile(block);
+  if (block.type === "image" || (source.type === "base64" && isImage(block))) {
+    const data = source.type === "base64" ? source.data : "";
+    return imageHtml({ data, mimeType });
+  }
+  return `<p class="file">${htmlText(oneLine(describeFile(block)))}</p>`;
+}
+
 /** Only formats that cannot contain scripts are shown. */
-function imageHtml({ data, mimeType }: ImageContent): string {
+function imageHtml({ data, mimeType }: Pick<ImageContent, "data" | "mimeType">): string {
   if (!SHOWN_IMAGES.has(mimeType) || !BASE64.test(data)) {
     return `<p>(a picture that is not shown: ${htmlText(oneLine(mimeType))})</p>`;
   }

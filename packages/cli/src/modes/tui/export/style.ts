@@ -48,6 +48,7 @@ summary b { color: var(--text); }
 .failed, .lost { color: var(--bad); }
 .refused { color: var(--odd); }
 .with { color: var(--soft); font-size: .9rem; }
+.file { display: inline-block; border: 1px solid var(--line); border-radius: .4rem; padding: .1rem .6rem; }
 .keyword { color: var(--key); }
 .string { color: var(--good); }
 .number { color: var(--odd); }

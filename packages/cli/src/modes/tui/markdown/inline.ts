@@ -6,7 +6,8 @@ import {
   type Tokens,
   type TokensList,
 } from "marked";
-import { joinStyles } from "../terminal/row.ts";
+import { type FindLinks, linkSpans } from "../terminal/hyperlinks.ts";
+import { joinStyles, type Span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
 /**
@@ -20,9 +21,7 @@ export const CHARACTER: number = 2 ** 20;
 export type Places = (offset: number) => number;
 
 /** A piece of shown text: the character at `index` has the place `at + index * step`. */
-export interface Unit {
-  readonly text: string;
-  readonly style: string;
+export interface Unit extends Span {
   readonly at: number;
   readonly step: number;
 }
@@ -32,6 +31,8 @@ export interface Look {
   readonly theme: Theme;
   /** Below all other styles. */
   readonly style: string;
+  /** Finds links in a text as it is shown. Default: nothing is a link. */
+  readonly links?: FindLinks | undefined;
 }
 
 /** The entities that models write in running text. None of them stands for a control character. */
@@ -92,7 +93,11 @@ export interface InlineOptions extends Look {
 export function readInline(text: string, places: Places, options: InlineOptions): Unit[] {
   const walk = new InlineWalk(places, options);
   walk.tokens(lexInline(text), 0, options.style);
-  return walk.units;
+  return options.links ? linkSpans(walk.units, options.links, cutUnit) : walk.units;
+}
+
+function cutUnit(unit: Unit, from: number, to: number): Unit {
+  return { ...unit, text: unit.text.slice(from, to), at: unit.at + from * unit.step };
 }
 
 /** A text as it was written, line ends included. */

@@ -29,6 +29,15 @@ describe("Markdown with colors", () => {
     expect(layoutRows("## Plan", 40)).toEqual([[{ text: "Plan", style: COLORS.heading }]]);
   });
 
+  it("shows the level of a heading", () => {
+    const { title, heading, subheading } = COLORS;
+    const styles = ["# A", "## A", "### A", "#### A"].map(
+      (text) => layoutRows(text, 40)[0]?.[0]?.style,
+    );
+    expect(styles).toEqual([title, heading, subheading, subheading]);
+    expect(new Set(styles).size).toBe(3);
+  });
+
   it("shows bold, emphasis, struck text and code by their styles alone", () => {
     const rows = layoutRows("**a** *b* ~~c~~ `d`", 40);
     expect(rows.map(textOfRow)).toEqual(["a b c d"]);

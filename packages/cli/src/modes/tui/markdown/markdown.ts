@@ -21,6 +21,7 @@ import {
   type Node,
   buildNode,
 } from "./tree.ts";
+import type { FindLinks } from "../terminal/hyperlinks.ts";
 import { type Row, span } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
@@ -30,6 +31,8 @@ export interface MarkdownOptions {
   style?: string;
   /** Columns that stay free at the left. Default: none. */
   indent?: number;
+  /** Finds links in a text as it is shown. Default: nothing is a link. */
+  links?: FindLinks | undefined;
   /** Formats the code of a block that has ended. Default: code stays as it was written. */
   format?: Format;
   /** Called when rows have changed without new text. */
@@ -79,7 +82,8 @@ export class MarkdownBlock implements OpenBlock {
 
   constructor(options: MarkdownOptions) {
     this.#options = options;
-    this.#look = { theme: options.theme, style: options.style ?? "" };
+    const { links, style = "", theme } = options;
+    this.#look = { theme, style, links };
   }
 
   /** Adds to the text. The work is done by the next `rows`. */

@@ -168,7 +168,7 @@ function createLabel(header: readonly Unit[], cell: readonly Unit[]): Unit[] {
   const [first] = cell;
   if (!first) return [];
   const label = [...header, { text: ": ", style: "", at: 0, step: 0 }];
-  return label.map(({ text, style }) => ({ text, style, at: first.at, step: 0 }));
+  return label.map((unit) => ({ ...unit, at: first.at, step: 0 }));
 }
 
 function clipRow(tableRow: TableRow, { from, until }: Range): ClippedRow | undefined {

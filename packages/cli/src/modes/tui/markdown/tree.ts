@@ -129,7 +129,7 @@ function readNode(
   places: Places,
   { look, depth, number }: TreeContext,
 ): Node | undefined {
-  const { style, theme } = look;
+  const { style } = look;
   const at = places(0);
   switch (token.type) {
     case "code":
@@ -154,7 +154,7 @@ function readNode(
     default: {
       const lead = Math.max(0, raw.search(/\S/));
       const text = raw.slice(lead);
-      return textNode(at, readInline(text, shiftPlaces(places, lead), { theme, style }));
+      return textNode(at, readInline(text, shiftPlaces(places, lead), look));
     }
   }
   return textNode(at, readLiteral(raw, places, style));
@@ -181,12 +181,14 @@ function readHeading(
   { depth, text }: Tokens.Heading,
   raw: string,
   places: Places,
-  { style, theme }: Look,
+  look: Look,
 ): Node | undefined {
+  const { style, theme } = look;
   const at = places(0);
   const inner = shiftPlaces(places, Math.max(0, raw.indexOf(text)));
-  const units = readInline(text, inner, { theme, style: joinStyles(style, theme.heading) });
-  if (theme.heading !== "") return textNode(at, units);
+  const own = [theme.title, theme.heading][depth - 1] ?? theme.subheading;
+  const units = readInline(text, inner, { ...look, style: joinStyles(style, own) });
+  if (own !== "") return textNode(at, units);
   const signs = { text: `${"#".repeat(depth)} `, style, at, step: 1 };
   return textNode(at, [signs, ...units]);
 }
@@ -217,8 +219,9 @@ function readTable(
   { align, header, rows }: Tokens.Table,
   raw: string,
   places: Places,
-  { style, theme }: Look,
+  look: Look,
 ): Node {
+  const { style, theme } = look;
   const starts = findLineStarts(raw);
   const buildRow = (
     line: number,
@@ -234,7 +237,7 @@ function readTable(
       // The source does not contain the text of a cell with escapes: its places are near.
       const inner = shiftPlaces(places, start + (found < 0 ? done : found));
       if (found >= 0) done = found + cell.text.length;
-      return readInline(cell.text, inner, { theme, style: cellStyle, breaks: true });
+      return readInline(cell.text, inner, { ...look, style: cellStyle, breaks: true });
     });
     return { at: places(start), end: places(end), cells: units };
   };

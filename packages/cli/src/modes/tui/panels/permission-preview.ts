@@ -2,7 +2,8 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { present } from "@gyre/agent";
 import { type ApprovalRequest, type EffectsReport, sanitize } from "@gyre/tools";
-import { findPresentation } from "@gyre/tools/catalog";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
+import type { ReadText } from "@gyre/coding/internal/conversation/view";
 import { measureWidth, splitClusters, takeClusters } from "../../../text/width.ts";
 import { effectRows } from "./effects-preview.ts";
 import { diffTexts, type DiffFile, type DiffLine, fileRows } from "../transcript/diff-view.ts";
@@ -17,8 +18,7 @@ export const MAX_PREVIEW_ROWS = 2_000;
 const TAB = "    ";
 const JSON_INDENT = 2;
 
-/** Reads a file by its path relative to the workspace; undefined where that is not possible. */
-export type ReadText = (path: string) => string | undefined;
+export type { ReadText };
 
 /** The effect of a call in detail. */
 export type Preview =

@@ -75,11 +75,11 @@ describe("a question about a command", () => {
       "Allow shell?",
       "Running commands is asked about in mode ask.",
       "$ npm test",
-      "› y yes, this once",
-      "  a yes, and from now on: shell(npm test)",
-      "  n no",
-      "  t no, and type what to do instead",
-      "↑↓ and Enter, or its key · Esc stops the agent",
+      "› 1 y yes, this once",
+      "  2 a yes, and from now on: shell(npm test)",
+      "  3 n no",
+      "  4 t no, and type what to do instead",
+      "↑↓ and Enter, or its number or letter · Esc stops the agent",
     ]);
   });
 
@@ -186,10 +186,29 @@ describe("an answer", () => {
     expect(panel.take(typed(letter))).toEqual({ type: "done", value });
   });
 
+  it("is chosen with its number", () => {
+    expect(asked(shellRequest("npm test")).panel.take(typed("2"))).toEqual({
+      type: "done",
+      value: { allow: false },
+    });
+    expect(asked(shellRequest("npm test")).panel.take(typed("9"))).toEqual({ type: "none" });
+    expect(asked(shellRequest("npm test")).panel.take(typed("12"))).toEqual({ type: "none" });
+  });
+
+  it("that lasts for the project takes one key", () => {
+    const rules = { rule: "shell(npm test)", isKept: true };
+    const value = { allow: "always", rule: "shell(npm test)", scope: "project" };
+    for (const key of ["d", "2"]) {
+      const { panel, screen } = asked(shellRequest("npm test"), rules);
+      expect(screen(100).join("\n")).toContain("2 d yes, and do not ask again in this project:");
+      expect(panel.take(typed(key))).toEqual({ type: "done", value });
+    }
+  });
+
   it("is chosen with arrows and Enter", () => {
     const { panel, screen } = asked(shellRequest("npm test"));
     panel.take(key("down"));
-    expect(screen()).toContain("› n no");
+    expect(screen()).toContain("› 2 n no");
     expect(panel.take(key("enter"))).toEqual({ type: "done", value: { allow: false } });
   });
 
@@ -209,7 +228,7 @@ describe("an answer", () => {
     const { panel, screen } = asked(shellRequest("npm test"));
     panel.take(typed("t"));
     expect(panel.take(key("escape"))).toEqual({ type: "redraw" });
-    expect(screen()).toContain("› t no, and type what to do instead");
+    expect(screen()).toContain("› 3 t no, and type what to do instead");
     panel.take(typed("t"));
     expect(panel.take(key("enter"))).toEqual({ type: "done", value: { allow: false } });
   });
@@ -491,13 +510,13 @@ describe("a question about what a command did", () => {
       "  1 + black",
       "- old/: deleted, with 5,000 entries in it",
       "~ run.sh: rights 644 to 755",
-      "› y keep it",
-      "  a keep it, and run it directly from now on: shell(make)",
-      "  p pick what to keep",
-      "  n discard it",
-      "  r discard it, and run it directly",
-      "  t discard it, and type what to do instead",
-      "↑↓ and Enter, or its key · Esc stops the agent",
+      "› 1 y keep it",
+      "  2 a keep it, and run it directly from now on: shell(make)",
+      "  3 p pick what to keep",
+      "  4 n discard it",
+      "  5 r discard it, and run it directly",
+      "  6 t discard it, and type what to do instead",
+      "↑↓ and Enter, or its number or letter · Esc stops the agent",
     ]);
   });
 
@@ -519,7 +538,7 @@ describe("a question about what a command did", () => {
     const long = { ...request, access: { kind: "run", summary: "", targets: ["x\n".repeat(500)] } };
     const { panel, screen } = asked({ ...request, ...long } as ApprovalRequest);
     expect(screen()).toContain("! Conflict: mine was changed meanwhile.");
-    expect(screen()).toContain("› y keep the other 1");
+    expect(screen()).toContain("› 1 y keep the other 1");
     expect(panel.take(typed("y"))).toEqual({
       type: "done",
       value: { allow: true, fingerprint: "print", keep: [9] },

@@ -1,7 +1,8 @@
 import { present } from "@gyre/agent";
-import { findPresentation } from "@gyre/tools/catalog";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
 import type { ApprovalAnswer, ApprovalRequest, EffectsReport } from "@gyre/tools";
 import { canKeep, summarizeEffects } from "../../../text/effects-text.ts";
+import { listEditRules } from "../../../text/pending-question.ts";
 import { measureWidth } from "../../../text/width.ts";
 import type { Key, TerminalEvent } from "../terminal/key.ts";
 import { fitAroundCursor, LineInput } from "../editor/line-input.ts";
@@ -47,6 +48,8 @@ export interface PermissionPanelOptions {
   isKept?: boolean;
   /** The folder to work in, absolute. */
   cwd: string;
+  /** Whose call it is, where that is another agent than the one of the conversation: "rival 2 (Opus)". */
+  asker?: string | undefined;
   /** Milliseconds. For tests; default: those of this process. */
   now?: () => number;
   /** For tests; default: the files of `cwd`. */
@@ -76,6 +79,7 @@ interface PermissionChoice {
 export class PermissionPanel implements Panel<ApprovalAnswer> {
   readonly #request: ApprovalRequest;
   readonly #theme: Theme;
+  readonly #asker: string | undefined;
   readonly #quiet: QuietTime;
   readonly #preview: Preview;
   #choices: readonly PermissionChoice[];
@@ -94,6 +98,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const { theme, rules, isKept = false, cwd, now = () => performance.now() } = options;
     this.#request = request;
     this.#theme = theme;
+    this.#asker = options.asker;
     this.#quiet = new QuietTime(now);
     this.#preview = createPreview(request, options.readText ?? createTextReader(cwd));
     this.#choices = listChoices(request, rules, isKept);
@@ -169,9 +174,11 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     }
   }
 
-  /** Only a single letter is an answer; several at once were typed for something else. */
+  /** Only a single letter or digit is an answer; several at once were typed for something else. */
   #chooseByKey(text: string): PanelAnswer<ApprovalAnswer> {
-    const index = this.#choices.findIndex(({ key }) => key === text.toLowerCase());
+    const index = this.#choices.findIndex(
+      ({ key }, at) => key === text.toLowerCase() || String(at + 1) === text,
+    );
     return index < 0 ? { type: "none" } : this.#choose(index);
   }
 
@@ -248,7 +255,7 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   /** The question, warnings, the summary and the reason. Leaves rows for the preview. */
   #head(columns: number, room: number): Row[] {
     const { access, danger } = this.#request;
-    const { dim, strong, warning, bad } = this.#theme;
+    const { accent, dim, strong, warning, bad } = this.#theme;
     const title = row(this.#title(columns), strong);
     const problem = this.#preview.type === "diff" ? this.#preview.problem : undefined;
     const warnings = [
@@ -264,7 +271,9 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const isWarned = isDestructive && this.#request.reason === danger.why;
     const reason = effects ? summarizeEffects(effects) : isWarned ? "" : reasonText(this.#request);
     const why = reason === "" ? [] : wrapText(safeLine(reason), columns, dim);
+    const asker = this.#asker === undefined ? [] : [row(`${safeLine(this.#asker)} asks`, accent)];
     const all = [
+      ...asker,
       title,
       ...warnings,
       ...(access ? cutMiddle(about, this.#theme, MAX_ABOUT_ROWS) : []),
@@ -329,7 +338,10 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
     const all = [...this.#choices.keys()];
     if (spare >= MIN_ROWS_ABOVE) {
       const choices = all.map((index) => this.#choiceRow(index, columns));
-      const hint = row("↑↓ and Enter, or its key · Esc stops the agent", this.#theme.dim);
+      const hint = row(
+        "↑↓ and Enter, or its number or letter · Esc stops the agent",
+        this.#theme.dim,
+      );
       return spare > MIN_ROWS_ABOVE ? [...choices, hint] : choices;
     }
     const withRule = this.#choices.findIndex(({ rule }) => rule !== undefined) + 1;
@@ -344,7 +356,8 @@ export class PermissionPanel implements Panel<ApprovalAnswer> {
   }
 
   #choiceRow(index: number, columns: number): Row {
-    const { key = "", label = "", rule, short = "" } = this.#choices[index] ?? {};
+    const { key: letter = "", label = "", rule, short = "" } = this.#choices[index] ?? {};
+    const key = `${index + 1} ${letter}`;
     const room = columns - measureWidth(`${SIGN}${key} `);
     if (rule === undefined) return this.#renderChoice(index, key, label);
     const isLong =
@@ -434,14 +447,12 @@ function listEffectChoices(
   ];
 }
 
-/** Tools that change files of the workspace. */
-const EDITS = ["write", "edit", "apply_patch"] as const;
-
 function listChoices(
-  { fingerprint, access, effects, tool }: ApprovalRequest,
+  request: ApprovalRequest,
   rules: readonly string[] | undefined,
   isKept: boolean,
 ): PermissionChoice[] {
+  const { fingerprint, effects } = request;
   if (effects) return listEffectChoices(fingerprint, effects, rules);
   const label = "yes, and from now on";
   const always = ([rule = "", ...moreRules]: readonly string[]): PermissionChoice => {
@@ -450,7 +461,9 @@ function listChoices(
     const common = { key: "a", label, short: "always", rule: shown };
     if (!isKept) return { ...common, answer };
     return {
-      ...common,
+      key: "a",
+      label: "yes, from now on, and say for how long",
+      short: "always",
       next: [
         { key: "s", label: "in this session", short: "session", rule: shown, answer },
         {
@@ -468,19 +481,35 @@ function listChoices(
       ],
     };
   };
-  const isEdit =
-    access?.kind === "write" && !access.destructive && EDITS.some((name) => name === tool);
-  const [rule, ...moreRules] = EDITS;
-  const edits: PermissionChoice = {
-    key: "e",
-    label: "yes, and all edits in this session",
-    short: "edits",
-    answer: { allow: "always", rule, moreRules },
-  };
+  /** With one key, as most answers that last are meant. */
+  const forProject = ([rule = "", ...moreRules]: readonly string[]): PermissionChoice => ({
+    key: "d",
+    label: "yes, and do not ask again in this project",
+    short: "don't ask again",
+    rule: safeLine([rule, ...moreRules].join(", ")),
+    answer: {
+      allow: "always",
+      rule,
+      ...(moreRules.length > 0 && { moreRules }),
+      scope: "project",
+    },
+  });
+  const [rule, ...moreRules] = listEditRules(request) ?? [];
+  const edits: PermissionChoice | undefined =
+    rule === undefined
+      ? undefined
+      : {
+          key: "e",
+          label: "yes, and all edits in this session",
+          short: "edits",
+          answer: { allow: "always", rule, moreRules },
+        };
   return [
     { key: "y", label: "yes, this once", short: "yes", answer: { allow: true, fingerprint } },
-    ...(rules === undefined || rules.length === 0 ? [] : [always(rules)]),
-    ...(isEdit ? [edits] : []),
+    ...(rules === undefined || rules.length === 0
+      ? []
+      : [...(isKept ? [forProject(rules)] : []), always(rules)]),
+    ...(edits ? [edits] : []),
     { key: "n", label: "no", short: "no", answer: { allow: false } },
     { key: "t", label: "no, and type what to do instead", short: "type it" },
   ];

@@ -12,6 +12,8 @@ const OFFERED: readonly PermissionMode[] = ["auto", "auto-edit", "ask"];
 /** What the question works with. */
 export interface PlanPlace {
   theme: Theme;
+  /** The modes that may be chosen. */
+  modes: readonly PermissionMode[];
   say(markdown: string): void;
   open<T>(panel: Panel<T>): Promise<T | undefined>;
   withdraw(panel: Panel<unknown>): void;
@@ -51,7 +53,7 @@ function ask(place: PlanPlace, signal: AbortSignal): Promise<Choice | undefined>
     {
       title: "Carry out this plan?",
       choices: [
-        ...OFFERED.map((mode) => ({
+        ...OFFERED.filter((mode) => place.modes.includes(mode)).map((mode) => ({
           value: mode,
           label: `Yes, in mode ${mode}`,
           detail: MODES[mode].description,

@@ -160,17 +160,18 @@ describe("the tree", () => {
   });
 
   it("takes a prompt for the place before it, with its text to edit", async () => {
-    const { fork } = await branched();
+    const { fork, last } = await branched();
     const { panel, read } = opened();
     await read();
     panel.take(key("up"));
     expect(panel.take(key("enter"))).toEqual({
       type: "done",
-      value: { entry: fork.id, edit: "All of it" },
+      value: { entry: fork.id, edit: "All of it", before: last.id - 1 },
     });
     panel.take(key("home"));
     const first = panel.take(key("enter"));
-    expect(first).toEqual({ type: "done", value: { entry: 1, edit: "Fix the parser\nplease" } });
+    const value = { entry: 1, edit: "Fix the parser\nplease", before: 2 };
+    expect(first).toEqual({ type: "done", value });
   });
 
   it("takes an answer for itself", async () => {

@@ -26,6 +26,8 @@ export interface TreeChoice {
   entry: number | null;
   /** The prompt of that place, to edit and send again. */
   edit?: string;
+  /** Its entry. */
+  before?: number;
 }
 
 /** The part of a session that the tree needs. */
@@ -164,7 +166,7 @@ export class TreePanel implements Panel<TreeChoice> {
     const value =
       text.prompt === undefined
         ? { entry: marked.id }
-        : { entry: marked.parentId, edit: text.prompt };
+        : { entry: marked.parentId, edit: text.prompt, before: marked.id };
     return { type: "done", value };
   }
 

@@ -50,6 +50,8 @@ it.each(["o", "y", "n"])(
       view: "terminal",
       conversation: () => undefined,
       askSecret: () => Promise.resolve(undefined),
+      update: () => {},
+      replay: () => {},
     });
     await opener.askForTrust();
     const named = warnings.map((text) => /"(ours|mine)"/.exec(text)?.[1]);
@@ -96,6 +98,8 @@ it.each(["y", "n"])(
       view: "terminal",
       conversation: () => undefined,
       askSecret: () => Promise.resolve(undefined),
+      update: () => {},
+      replay: () => {},
     });
     await opener.askAboutGuidance();
     expect(titles).toEqual(["Follow AGENTS.md as changed by an agent?"]);

@@ -1,6 +1,10 @@
-import { type Clock, errorMessage } from "@gyre/ai";
+import { errorMessage } from "@gyre/ai";
 import type { Session } from "@gyre/sessions";
-import { type Harness, openHarness } from "@gyre/coding/internal/harness/harness";
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+} from "@gyre/coding/internal/harness/harness";
 import { findRuleFile } from "@gyre/coding/internal/permissions/rule-book";
 import type { Environment, Io } from "../../../core/io.ts";
 import type { Models } from "@gyre/coding/internal/models/models";
@@ -15,25 +19,22 @@ import {
   type Setup,
 } from "../../../core/setup.ts";
 import type { OpenRequest } from "@gyre/coding/internal/conversation/command";
-import type { ConversationController } from "@gyre/coding/internal/conversation/controller";
-import type { SlashCommand, SlashContext } from "../../../slash-commands/command-context.ts";
-import type { Ui } from "../ui/ui.ts";
+import { titleText } from "@gyre/coding/internal/text/session-title";
+import {
+  createSlashContext,
+  type SlashCommand,
+  type SlashContext,
+  type ViewContext,
+} from "../../../slash-commands/command-context.ts";
+import type { FileFinder } from "../editor/file-finder.ts";
 import type { FolderTrust } from "./banner.ts";
+import type { ConversationOpener, OpenerPlace, Reopened } from "./opener.ts";
 
 /** How long running work may take to end when the user leaves. */
 const LEAVING_MS = 3_000;
 
 /** Settings that take precedence over those of a session, once the user has set them. */
 const CARRIED = ["model", "thinking"] as const;
-
-/** The conversation that the agent is opened for. */
-export interface OpenedConversation {
-  readonly controller: Pick<
-    ConversationController<Harness, SlashContext>,
-    "approve" | "reviewPlan" | "harness" | "isWorking" | "use"
-  >;
-  close(): Promise<void>;
-}
 
 /** The setup before the user can answer questions. */
 export interface FirstSetup {
@@ -50,16 +51,10 @@ export async function readFirstSetup(values: Values, io: Io): Promise<FirstSetup
   return { setup: await readSetup(values, io, { quietAboutTrust: true, warn }), warnings };
 }
 
-export interface OpenerOptions {
+export interface OpenerOptions extends OpenerPlace {
   values: Values;
   io: Io;
   first: FirstSetup;
-  ui: Ui;
-  clock: Clock;
-  view: "terminal" | "screen reader";
-  conversation: () => OpenedConversation | undefined;
-  /** Asks for a secret. Undefined where the user leaves the question. */
-  askSecret: (title: string) => Promise<string | undefined>;
   /** Replaces the models of the settings: the user is not asked for a model then. */
   models?: Models | undefined;
 }
@@ -68,13 +63,16 @@ export interface OpenerOptions {
  * Opens the agent for a user at a terminal: asks for trust and for a model first, finds the session, switches to other
  * sessions, and closes what it opened.
  */
-export class AgentOpener {
+export class AgentOpener implements ConversationOpener {
   readonly #options: OpenerOptions;
   #setup: Setup;
   #trust: FolderTrust = "nothing to trust";
   #models: Models | undefined;
   #isScripted = false;
   #variables: Environment = {};
+  /** The agent that is open, or was last. */
+  #harness: Harness | undefined;
+  #finder: FileFinder | undefined;
   /** The session file that the opener has to close. */
   #session: Session | undefined;
   #commands: readonly SlashCommand[] = [];
@@ -102,12 +100,38 @@ export class AgentOpener {
 
   /** The command that resumes the session; undefined where there is nothing to resume. */
   get resumeHint(): string | undefined {
-    const session = this.#options.conversation()?.controller.harness?.session;
+    const session = this.#harness?.session;
     // In a clone of the repository there is no program of this name.
     const isInstalled = this.#options.io.env["npm_lifecycle_event"] !== "start";
     return session && !this.#isScripted && isInstalled
       ? `gyre --resume ${session.header.id}`
       : undefined;
+  }
+
+  async prepare(): Promise<boolean> {
+    await this.askForTrust();
+    return this.askForModel();
+  }
+
+  createContext(own: ViewContext): SlashContext {
+    const { io } = this.#options;
+    const harness = this.#harness;
+    if (!harness) throw new Error("The agent is not open yet.");
+    const parts = { io, setup: () => this.#setup, commands: () => this.#commands };
+    const openRival: SlashContext["openRival"] = async (place) => {
+      const { openRivalHarness } = await import("./rival-opener.ts");
+      const setup = this.#carry(harness, false);
+      return openRivalHarness(await this.#harnessOptions(setup), setup, place);
+    };
+    return createSlashContext(parts, { ...own, harness, openRival });
+  }
+
+  async findFiles(query: string, signal: AbortSignal): Promise<readonly string[]> {
+    const { toolset } = this.#harness ?? {};
+    if (!toolset) throw new Error("The agent is not open yet.");
+    const { createWorkspaceFinder } = await import("../editor/file-finder.ts");
+    this.#finder ??= createWorkspaceFinder(toolset.env.workspace, this.#options.clock);
+    return this.#finder.find(query, signal);
   }
 
   /** Nothing of the folder is used before the answer. */
@@ -117,7 +141,9 @@ export class AgentOpener {
     const { applyTrust, askAboutTrust: trustQuestion } = await import("./trust-question.ts");
     const { env } = io;
     const { columns, theme } = ui;
-    const place = { env, cwd: this.#setup.cwd, start: io.cwd, flags: values, theme, columns };
+    const { cwd, policy } = this.#setup;
+    const refusal = policy?.refusesProjects;
+    const place = { env, cwd, start: io.cwd, flags: values, theme, columns, refusal };
     const finding = await trustQuestion(place);
     this.#trust = finding.trust;
     for (const note of finding.notes) ui.warn(note);
@@ -175,7 +201,11 @@ export class AgentOpener {
       );
     }
     const chosen = values.resume === "" ? await this.#chooseStored(values) : values;
-    return this.#open(await chooseSession(chosen, this.#setup, io));
+    const harness = await this.#open(
+      await chooseSession(chosen, this.#setup, io, { isAttended: true }),
+    );
+    void this.#reportRaces();
+    return harness;
   }
 
   /** `--resume` without an id: the user chooses. Without a choice it is a new session. */
@@ -194,14 +224,15 @@ export class AgentOpener {
     }
   }
 
-  /** Opens another session or place. Returns the new harness, and a text for the editor. */
-  async reopen(request: OpenRequest): Promise<{ harness?: Harness | undefined; edit?: string }> {
+  async reopen(request: OpenRequest): Promise<Reopened> {
     const controller = this.#options.conversation()?.controller;
     if (controller?.isWorking) return {};
-    const harness = controller?.harness;
+    const harness = this.#harness;
     const { edit, next } = await this.#findNext(request);
-    if (harness) this.#carryOver(harness, "session" in request);
-    return { harness: await this.#open(next), ...(edit !== undefined && { edit }) };
+    if (harness) this.#setup = this.#carry(harness, "session" in request);
+    const opened = await this.#open(next);
+    const id = opened?.session?.header.id;
+    return { harness: opened, id, ...(edit !== undefined && { edit }) };
   }
 
   /** Closes the agent and the session within `LEAVING_MS`. `begun` is an opening that may still run. */
@@ -214,8 +245,8 @@ export class AgentOpener {
     await Promise.race([closed, late]).finally(forget);
   }
 
-  /** Keeps the settings of the open session; another session has a model of its own. */
-  #carryOver({ agent, givenRules = [], mode, model }: Harness, isOther: boolean): void {
+  /** The settings of the open session; another session has a model of its own. */
+  #carry({ agent, givenRules = [], mode, model }: Harness, isOther: boolean): Setup {
     const { settings } = this.#setup;
     const { allow = [] } = settings;
     const answers = {
@@ -224,7 +255,7 @@ export class AgentOpener {
     };
     const given = givenRules.filter(({ scope }) => scope === "session").map(({ rule }) => rule);
     const rules = [...new Set([...allow, ...given])];
-    this.#setup = {
+    return {
       ...this.#setup,
       settings: { ...settings, mode, allow: rules, ...(!isOther && answers) },
       explicit: new Set([...this.#setup.explicit, ...(isOther ? [] : CARRIED)]),
@@ -237,8 +268,9 @@ export class AgentOpener {
     const { createScriptedModels: scriptedModels } = await import("./scripted.ts");
     const { path } = await demoFolder();
     const { settings } = this.#setup;
-    // It shows how questions look.
-    this.#setup = { ...this.#setup, cwd: path, settings: { mode: "ask", ...settings } };
+    // It shows how questions look, and takes what comes first for a prompt.
+    const scripted = { mode: "ask", ...settings, facts: false } as const;
+    this.#setup = { ...this.#setup, cwd: path, settings: scripted };
     this.#variables = demoEnvironment(env);
     this.#models = scriptedModels({ folder: path, fast: env["GYRE_FAST"] === "1" });
     this.#isScripted = true;
@@ -249,30 +281,64 @@ export class AgentOpener {
     const controller = this.#options.conversation()?.controller;
     if (!controller) return undefined;
     await this.askAboutGuidance();
-    const { builtinCommands } = await import("../../../slash-commands/builtin.ts");
     const { reviewPlan } = controller;
     const opening = openHarness({
-      ...this.#setup,
+      ...(await this.#harnessOptions(this.#setup)),
       ...chosen,
-      env: { ...io.env, ...this.#variables },
       approvals: (request) => controller.approve(request),
+      answerServer: (question, signal) => controller.answerServer(question, signal),
       ...(reviewPlan && { reviewPlan }),
+    });
+    // It is known before the controller has it: commands get it from here.
+    const known = opening.then((harness) => (this.#harness = harness));
+    this.#finder = undefined;
+    controller.use(known);
+    this.#session = chosen.session;
+    const harness = await known;
+    if (chosen.session) this.#checkFiles(harness);
+    const { findCommands } = await import("../../../slash-commands/find-commands.ts");
+    this.#commands = await findCommands(view, { harness, setup: this.#setup, env: io.env });
+    return harness;
+  }
+
+  /** What all agents of this program have in common. */
+  async #harnessOptions(setup: Setup): Promise<Omit<HarnessOptions, "approvals">> {
+    const { io } = this.#options;
+    const { builtinCommands } = await import("../../../slash-commands/builtin.ts");
+    return {
+      ...setup,
+      env: { ...io.env, ...this.#variables },
       ...(!this.#isScripted && { ruleFile: findRuleFile(io.env) }),
       fileHistory: true,
-      facts: true,
       rehearse: true,
       onForeignCode: io.onForeignCode,
       reservedCommands: builtinCommands
         .filter(({ isReplaceable }) => !isReplaceable)
         .map(({ name }) => name),
       ...(this.#models && { models: this.#models }),
-    });
-    controller.use(opening);
-    this.#session = chosen.session;
-    const harness = await opening;
-    const { findCommands } = await import("../../../slash-commands/find-commands.ts");
-    this.#commands = await findCommands(view, { harness, setup: this.#setup, env: io.env });
-    return harness;
+    };
+  }
+
+  /** Never rejects. A race that was cut off is reported; nothing waits for that. */
+  async #reportRaces(): Promise<void> {
+    try {
+      const { findLeftRaces } = await import("@gyre/coding/internal/race/race-folder");
+      const [left] = await findLeftRaces(this.#options.io.env, this.#setup.cwd);
+      if (!left) return;
+      const { prompt, session } = left.record;
+      const isHere = this.#harness?.session?.header.id === session;
+      const where = isHere ? "/race" : `gyre --resume ${session}, then /race,`;
+      this.#warnOnce(
+        `A race was cut off: “${titleText(prompt)}”. ${where} compares what its rivals did, or removes it.`,
+      );
+    } catch (error) {
+      this.#warnOnce(errorMessage(error));
+    }
+  }
+
+  /** Files that were being brought to another place when the program was ended are reported at once. */
+  #checkFiles({ fileHistory }: Harness): void {
+    fileHistory?.lines().catch((error: unknown) => this.#warnOnce(errorMessage(error)));
   }
 
   /** Finds the next session, and closes the open one. */
@@ -280,7 +346,7 @@ export class AgentOpener {
     request: OpenRequest,
   ): Promise<{ next: ChosenSession; edit?: string | undefined }> {
     if ("entry" in request) {
-      const session = this.#options.conversation()?.controller.harness?.session;
+      const session = this.#harness?.session;
       if (session?.path === undefined)
         throw new Error("This conversation is not written down: it has one branch.");
       await session.branch(request.entry);

@@ -61,7 +61,7 @@ async function open({
     XDG_CONFIG_HOME: state,
   });
   const harness = await openHarness({
-    settings: { instructionFiles: false, skills: false, mode: "ask" },
+    settings: { instructionFiles: false, skills: false, facts: false, mode: "ask" },
     cwd: folder.path,
     env,
     models: createScriptedModels({ fast: true, folder: folder.path, ...options }),

@@ -71,7 +71,18 @@ describe("the question of trust", () => {
       ".gyre/config.json: runs programs (hooks), decides what is done without asking",
       ".mcp.json: starts servers (MCP)",
     ]);
-    expect(answers(finding)).toEqual(["always", "once", "leave"]);
+    expect(answers(finding)).toEqual(["always", "once", "never", "leave"]);
+  });
+
+  it("is not asked where a policy refuses projects: the answer would not count", async () => {
+    const refusal = "The policy /etc/gyre/policy.json does not allow to trust projects.";
+    const project = { model: "theirs" };
+    expect(await ask(settingsWorld({ project }), { refusal })).toEqual({
+      trust: "not trusted",
+      notes: [refusal],
+      offers: [],
+    });
+    expect((await ask(settingsWorld(), { refusal })).notes).toEqual([]);
   });
 
   it("marks leaving them out first", async () => {
@@ -137,7 +148,7 @@ describe("the question of trust", () => {
   it("does not offer to use a broken file this once beside a sound one", async () => {
     const world = settingsWorld({ project: { maxTurns: "x" } });
     world.write(join(world.project, ".mcp.json"), SERVERS);
-    expect(answers(await ask(world))).toEqual(["always", "leave"]);
+    expect(answers(await ask(world))).toEqual(["always", "never", "leave"]);
   });
 
   it("says why trust cannot be written down, and offers the rest", async () => {
@@ -186,6 +197,17 @@ describe("an answer", () => {
     expect(applied).toEqual({ trustOnce: false, trust: "not trusted", messages: [] });
   });
 
+  it("of never uses nothing, and is not asked again until a file changes", async () => {
+    const world = settingsWorld({ project: { model: "theirs" } });
+    const applied = await apply(world, "never", await ask(world));
+    expect(applied).toEqual({ trustOnce: false, trust: "not trusted", messages: [] });
+    const next = await ask(world);
+    expect([next.trust, next.question, next.offers]).toEqual(["not trusted", undefined, []]);
+    expect((await world.load()).settings).toEqual({});
+    world.write(world.projectFile, { model: "another" });
+    expect((await ask(world)).question).toBeDefined();
+  });
+
   it("keeps what else is trusted", async () => {
     const world = settingsWorld({ project: {} });
     world.write(join(world.home, ".config", "gyre", "trust.json"), { "/other": "sha256-1" });
@@ -203,7 +225,7 @@ describe("settings that are read quietly", () => {
     const warn = (text: string): void => void warnings.push(text);
     const { home, project: cwd } = world;
     const { loadSettings } = await import("@gyre/coding/internal/settings/load");
-    const options = { env: {}, cwd, home, quietAboutTrust: true, warn };
+    const options = { policy: undefined, env: {}, cwd, home, quietAboutTrust: true, warn };
     const { layers, settings } = await loadSettings(options);
     expect(settings).toEqual({});
     expect(mcpServers({ ...options, layers, trustOnce: false })).toEqual([]);

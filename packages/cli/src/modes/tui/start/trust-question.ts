@@ -3,7 +3,12 @@ import { relative } from "node:path";
 import type { Values } from "../../../core/options.ts";
 import { readFlags } from "../../../core/flag-settings.ts";
 import { oneLine, shownText } from "@gyre/coding/internal/text/shown-text";
-import { findProjectFile, MCP_FILE, realPath } from "@gyre/coding/internal/settings/project-file";
+import {
+  findClaudeFiles,
+  findProjectFile,
+  MCP_FILE,
+  realPath,
+} from "@gyre/coding/internal/settings/project-file";
 import type { TrustOffer } from "@gyre/coding/internal/settings/trust-offer";
 import type { Trust } from "@gyre/coding/internal/settings/trust";
 import type { Environment } from "../../../core/io.ts";
@@ -14,8 +19,11 @@ import type { Choice, PanelQuestion } from "../ui/ui.ts";
 import { wrapRows, wrapText } from "../terminal/wrap.ts";
 import type { FolderTrust } from "./banner.ts";
 
-/** `always`: from now on, until a file changes. `leave`: the folder's files are not used. */
-export type TrustAnswer = "always" | "once" | "leave";
+/**
+ * `always`: from now on, until a file changes. `leave`: the folder's files are not used. `never`: nor is it asked again,
+ * until a file changes.
+ */
+export type TrustAnswer = "always" | "once" | "never" | "leave";
 
 export interface TrustPlace {
   env: Environment;
@@ -24,6 +32,8 @@ export interface TrustPlace {
   /** The base of relative paths on the command line. Default: `cwd`. */
   start?: string;
   flags: Values;
+  /** Why projects are not trusted, as a sentence; nothing where they may be. */
+  refusal?: string | undefined;
   theme: Theme;
   columns: number;
   /** Default: the user's. */
@@ -62,7 +72,11 @@ export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
   const project = findProjectFile(cwd, home);
   const servers = findProjectFile(cwd, home, MCP_FILE);
   const nothing: TrustFinding = { trust: "nothing to trust", notes: [], offers: [] };
-  if (!project && !servers) return nothing;
+  const hasClaude = findClaudeFiles({ cwd, env, home }).some((file) => file.project !== undefined);
+  if (!project && !servers && !hasClaude) return nothing;
+  if (place.refusal !== undefined) {
+    return { ...nothing, trust: "not trusted", notes: [place.refusal] };
+  }
   const options = await readFlags(flags, {
     env,
     cwd,
@@ -79,6 +93,11 @@ export async function askAboutTrust(place: TrustPlace): Promise<TrustFinding> {
     if (!isNamed) found.push(await settingsOffer(project, options));
   }
   if (servers) found.push((await import("@gyre/coding/internal/mcp/trust")).mcpOffer(servers, cwd));
+  if (hasClaude) {
+    const { findClaudeOffer } = await import("@gyre/coding/internal/settings/claude-settings");
+    const offer = await findClaudeOffer({ cwd, env, home });
+    if (offer) found.push(offer);
+  }
   if (found.length === 0) return nothing;
   if (flags.trust) return { ...nothing, trust: "trusted once" };
   return buildFinding(found, place, home);
@@ -103,8 +122,11 @@ async function buildFinding(
     .map((offer) => ({ offer, was: findTrust(folders, offer.key, offer.files) }))
     .filter(({ was }) => was !== "trusted");
   if (open.length === 0) return { trust: "trusted", notes: [], offers: [] };
+  const { isLeftOut } = await import("@gyre/coding/internal/settings/trust-offer");
   const notes = open.flatMap(({ offer }) => offer.refusal ?? []);
-  const asked = open.filter(({ offer }) => offer.refusal === undefined);
+  const asked = open.filter(
+    ({ offer }) => offer.refusal === undefined && !isLeftOut(folders, offer),
+  );
   const offers = asked.map(({ offer }) => offer);
   const trust = "not trusted";
   if (offers.length === 0) return { trust, notes, offers };
@@ -138,9 +160,15 @@ function listChoices(
   const choices: Choice<TrustAnswer>[] = [
     { value: "always", label: `Trust ${them} from now on`, detail: until, key: "y" },
     { value: "once", label: "This once", detail: "as with --trust", key: "o" },
+    {
+      value: "never",
+      label: `Leave ${them} out, and do not ask again`,
+      detail: until,
+      key: "d",
+    },
     { value: "leave", label: `Leave ${them} out`, detail: "and go on without", key: "n" },
   ];
-  const isOffered = { always: isWritable, once: isSound, leave: true };
+  const isOffered = { always: isWritable, once: isSound, never: isWritable, leave: true };
   return choices.filter(({ value }) => isOffered[value]);
 }
 
@@ -184,6 +212,10 @@ export async function applyTrust(
   { env, home = homedir() }: Pick<TrustPlace, "env" | "home">,
 ): Promise<TrustApplied> {
   if (answer === "once") return { trustOnce: true, trust: "trusted once", messages: [] };
+  if (answer === "never") {
+    const { storeLeftOut } = await import("@gyre/coding/internal/settings/trust-offer");
+    for (const offer of offers) storeLeftOut(offer, env, home);
+  }
   if (answer !== "always") return { trustOnce: trust === "trusted once", trust, messages: [] };
   const { storeTrust } = await import("@gyre/coding/internal/settings/trust-offer");
   const messages = offers.map((offer) => storeTrust(offer, env, home));

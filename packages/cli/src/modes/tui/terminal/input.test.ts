@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ESCAPE_MS, InputDecoder, PASTE_MS, SEQUENCE_MS } from "./input.ts";
-import type { Key, TerminalEvent } from "./key.ts";
+import type { DecodedEvent, Key } from "./key.ts";
 
 /** A decoder with the timer in the test's hands. */
 function decoder() {
-  const events: TerminalEvent[] = [];
+  const events: DecodedEvent[] = [];
   const timers: { ms: number; run: () => void }[] = [];
   const input = new InputDecoder({
     emit: (event) => events.push(event),
@@ -26,7 +26,7 @@ function decoder() {
 }
 
 /** The events of pieces, the timer fired at the end. */
-function decodeEvents(...pieces: (string | Buffer)[]): TerminalEvent[] {
+function decodeEvents(...pieces: (string | Buffer)[]): DecodedEvent[] {
   const { input, events, fire } = decoder();
   for (const piece of pieces) input.feed(piece);
   fire();
@@ -44,8 +44,8 @@ function key(name: string): Key {
   };
 }
 
-const text = (text: string): TerminalEvent => ({ type: "text", text });
-const paste = (text: string): TerminalEvent => ({ type: "paste", text });
+const text = (text: string): DecodedEvent => ({ type: "text", text });
+const paste = (text: string): DecodedEvent => ({ type: "paste", text });
 
 test.each([
   ["\r", "enter"],
@@ -70,6 +70,11 @@ test.each([
 
 test.each([
   ["\x1b[A", "up"],
+  ["\x1bOP", "f1"],
+  ["\x1bOR", "f3"],
+  ["\x1b[15~", "f5"],
+  ["\x1b[24;5~", "ctrl+f12"],
+  ["\x1b[1;2Q", "shift+f2"],
   ["\x1b[1;5A", "ctrl+up"],
   ["\x1b[1;3B", "alt+down"],
   ["\x1b[1;6C", "ctrl+shift+right"],
@@ -133,12 +138,11 @@ test.each([
   ["a key that is released", "\x1b[99;5:3u"],
   ["an arrow that is released", "\x1b[1;1:3A"],
   ["a key of the desktop", "\x1b[99;9u"],
-  ["a function key", "\x1b[15~"],
+  ["a function key beyond the last", "\x1b[25~"],
   ["a function key of the Linux console", "\x1b[[A"],
   ["a lock key", "\x1b[57358u"],
   ["a mouse", "\x1b[<0;10;20M\x1b[<0;10;20m"],
   ["an old mouse", "\x1b[M ab"],
-  ["focus", "\x1b[I\x1b[O"],
   ["the answer to a question about modes", "\x1b[?2026;2$y"],
   ["the answer to a question about colors", "\x1b]11;rgb:0000/0000/0000\x07"],
   ["one that ends otherwise", "\x1b]11;rgb:0000/0000/0000\x1b\\"],
@@ -247,8 +251,8 @@ test("a report of the cursor is a position once for each time it was asked for",
 });
 
 /** Texts that came one after the other are one text. */
-function merged(events: readonly TerminalEvent[]): TerminalEvent[] {
-  const out: TerminalEvent[] = [];
+function merged(events: readonly DecodedEvent[]): DecodedEvent[] {
+  const out: DecodedEvent[] = [];
   for (const event of events) {
     const last = out.at(-1);
     if (event.type === "text" && last?.type === "text") {
@@ -294,9 +298,47 @@ test("any bytes, cut anywhere, give the same events", () => {
   );
 });
 
-function ended(pieces: readonly Buffer[]): TerminalEvent[] {
+function ended(pieces: readonly Buffer[]): DecodedEvent[] {
   const { input, events } = decoder();
   for (const piece of pieces) input.feed(piece);
   input.end();
   return events;
 }
+
+test("answers are events while they are waited for, and skipped before and after", () => {
+  const { input, events } = decoder();
+  const answers = "\x1b[?62;4c\x1b]11;rgb:0000/0000/0000\x07\x1b]5522;a=b;YQ==\x1b\\";
+  input.feed(`${answers}x`);
+  const end = input.expectAnswers();
+  for (const character of answers) input.feed(character);
+  input.feed("\x1b]never ended\x1b[A");
+  end();
+  end();
+  input.feed(`${answers}y`);
+  expect(events).toEqual([
+    { type: "text", text: "x" },
+    { type: "answer", text: "[?62;4c" },
+    { type: "answer", text: "]11;rgb:0000/0000/0000" },
+    { type: "answer", text: "]5522;a=b;YQ==" },
+    key("up"),
+    { type: "text", text: "y" },
+  ]);
+});
+
+test("an answer without an end is not kept", () => {
+  const { input, events } = decoder();
+  input.expectAnswers();
+  input.feed("\x1b]52;");
+  for (let index = 0; index < 100; index += 1) input.feed("a".repeat(1_000));
+  input.feed("\x07b");
+  expect(events).toEqual([{ type: "text", text: "b" }]);
+});
+
+test("the terminal says when it gets and loses the focus", () => {
+  expect(decodeEvents("a\x1b[O\x1b[Ib")).toEqual([
+    text("a"),
+    { type: "focus", isFocused: false },
+    { type: "focus", isFocused: true },
+    text("b"),
+  ]);
+});

@@ -1,7 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "@gyre/ai";
 import { plainText } from "@gyre/coding/internal/text/plain-text";
-import type { TerminalEvent } from "./key.ts";
+import type { DecodedEvent } from "./key.ts";
 import { type Decoded, decodeCsi, decodeSs3, createKey, decodeCharacter } from "./key-sequence.ts";
 
 /** An ESC that nothing follows for this time is the key. */
@@ -12,9 +12,11 @@ export const SEQUENCE_MS = 250;
 export const PASTE_MS = 1_000;
 /** Longer sequences are unknown; they are skipped without buffering. */
 const MAX_SEQUENCE_CHARS = 256;
+/** Longer answers of the terminal are not taken. */
+const MAX_ANSWER_CHARS = 64 * 1024;
 
 export interface InputOptions {
-  emit: (event: TerminalEvent) => void;
+  emit: (event: DecodedEvent) => void;
   clock: Pick<Clock, "after">;
 }
 
@@ -50,6 +52,10 @@ export class InputDecoder {
   /** The pieces of an open paste, joined at its end: joining each would not be linear. */
   #paste: string[] | undefined;
   #expectedPositions = 0;
+  /** How many callers wait for answers. */
+  #expectedAnswers = 0;
+  /** The pieces of an answer that is a string. */
+  #answer: { parts: string[]; chars: number } | undefined;
   #cancelTimer: (() => void) | undefined;
 
   constructor({ emit, clock }: InputOptions) {
@@ -60,6 +66,16 @@ export class InputDecoder {
   /** The next report of the cursor is an answer; without this call it is a key of some terminals. */
   expectPosition(): void {
     this.#expectedPositions += 1;
+  }
+
+  /** Answers of the terminal are events until the returned function is called. */
+  expectAnswers(): () => void {
+    this.#expectedAnswers += 1;
+    let isWaiting = true;
+    return () => {
+      if (isWaiting) this.#expectedAnswers -= 1;
+      isWaiting = false;
+    };
   }
 
   feed(bytes: Buffer | string): void {
@@ -139,6 +155,8 @@ export class InputDecoder {
     if (STRING_INTRODUCERS.includes(next)) {
       if (at + 2 >= text.length) return at;
       this.#skipped = "string";
+      this.#answer =
+        next === "]" && this.#expectedAnswers > 0 ? { parts: [], chars: 0 } : undefined;
       return at + 2;
     }
     const character = String.fromCodePoint(text.codePointAt(at + 1) ?? 0);
@@ -174,10 +192,18 @@ export class InputDecoder {
       this.#paste = [];
       return;
     }
+    if (isCsi && body === "" && (final === "I" || final === "O")) {
+      this.#emit({ type: "focus", isFocused: final === "I" });
+      return;
+    }
     const [, row, column] = /^(\d+);(\d+)$/.exec(body) ?? [];
     if (isCsi && final === "R" && row !== undefined && this.#expectedPositions > 0) {
       this.#expectedPositions -= 1;
       this.#emit({ type: "position", row: fromZero(row), column: fromZero(column) });
+      return;
+    }
+    if (isCsi && body.startsWith("?") && this.#expectedAnswers > 0) {
+      this.#emit({ type: "answer", text: `[${body}${final}` });
       return;
     }
     const decoded: Decoded = isCsi ? decodeCsi(body, final) : decodeSs3(body, final);
@@ -193,12 +219,29 @@ export class InputDecoder {
   #skipString(text: string, at: number): number {
     STRING_END.lastIndex = at;
     const end = STRING_END.exec(text)?.index;
+    this.#collect(text.slice(at, end));
     if (end === undefined) return text.length;
     if (text[end] === ESC && end + 1 === text.length) return end;
     this.#skipped = "nothing";
-    if (text[end] === ESC) return text[end + 1] === "\\" ? end + 2 : end;
+    const last = text[end];
+    const isWhole = last === ESC ? text[end + 1] === "\\" : last === "\x07" || last === "\x9c";
+    this.#endAnswer(isWhole);
     // Any other control ends it too: it may not have been a string at all.
-    return text[end] === "\x07" || text[end] === "\x9c" ? end + 1 : end;
+    if (!isWhole) return end;
+    return last === ESC ? end + 2 : end + 1;
+  }
+
+  #collect(piece: string): void {
+    if (!this.#answer) return;
+    this.#answer.parts.push(piece);
+    this.#answer.chars += piece.length;
+    if (this.#answer.chars > MAX_ANSWER_CHARS) this.#answer = undefined;
+  }
+
+  #endAnswer(isWhole: boolean): void {
+    const answer = this.#answer;
+    this.#answer = undefined;
+    if (answer && isWhole) this.#emit({ type: "answer", text: `]${answer.parts.join("")}` });
   }
 
   #skipSequence(text: string, at: number): number {
@@ -235,6 +278,7 @@ export class InputDecoder {
     const pending = this.#pending;
     this.#pending = "";
     this.#skipped = "nothing";
+    this.#answer = undefined;
     const escapes = pending.lastIndexOf(ESC) + 1;
     const rest = pending.slice(escapes);
     // An introducer alone is its character with Alt; longer beginnings are dropped.

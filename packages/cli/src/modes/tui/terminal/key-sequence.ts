@@ -28,9 +28,19 @@ const BY_FINAL: Readonly<Record<string, string>> = {
   D: "left",
   F: "end",
   H: "home",
+  P: "f1",
+  Q: "f2",
+  S: "f4",
 };
 /** By the number before a tilde, from 1 on: xterm, the Linux console and rxvt together. */
 const BY_NUMBER = ["home", "insert", "delete", "end", "pageUp", "pageDown", "home", "end"];
+/** The function keys, by the same number. */
+const FUNCTION_KEYS: Readonly<Record<number, string>> = Object.fromEntries(
+  [11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 23, 24].map((number, index) => [
+    number,
+    `f${index + 1}`,
+  ]),
+);
 const BY_CODE: Readonly<Record<number, string>> = {
   8: "backspace",
   9: "tab",
@@ -90,7 +100,7 @@ export function decodeCsi(body: string, final: string): Decoded {
     const number = Number(first);
     // xterm sends this for keys with Ctrl or Alt if it is configured so.
     if (number === 27) return decodeCode(third, modifiers, "");
-    const name = BY_NUMBER[number - 1];
+    const name = BY_NUMBER[number - 1] ?? FUNCTION_KEYS[number];
     return name === undefined ? undefined : createKey(name, modifiers);
   }
   // rxvt has its own signs in place of the tilde, and small letters with Shift.
@@ -112,7 +122,7 @@ export function decodeSs3(body: string, final: string): Decoded {
   if (final === "M") return createKey("enter", modifiers);
   if (final === "X") return { type: "text", text: "=" };
   if (/[a-d]/.test(final)) return createKey(BY_FINAL[final.toUpperCase()] ?? "", 1 + CTRL);
-  const name = BY_FINAL[final];
+  const name = final === "R" ? "f3" : BY_FINAL[final];
   if (name !== undefined) return createKey(name, modifiers);
   const keypad = SS3_KEYPAD[final.charCodeAt(0) - "j".charCodeAt(0)];
   return keypad === undefined ? undefined : { type: "text", text: keypad };

@@ -8,6 +8,14 @@ export type TerminalEvent =
   /** The place of the cursor, from 0: the answer to a request. */
   | { type: "position"; row: number; column: number };
 
+/** An event, or what a terminal says of itself. */
+export type DecodedEvent =
+  | TerminalEvent
+  /** An answer that is waited for: a sequence without its ESC and its end, `[?62c` or `]11;rgb:0/0/0`. */
+  | { type: "answer"; text: string }
+  /** It got the focus, or lost it. */
+  | { type: "focus"; isFocused: boolean };
+
 /** A key without a character, or one with Ctrl or Alt. */
 export interface Key {
   type: "key";

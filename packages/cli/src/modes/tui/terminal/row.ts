@@ -4,6 +4,8 @@ import { type Cluster, splitClusters, isSureWidth, measureWidth } from "../../..
 export interface Span {
   readonly text: string;
   readonly style: string;
+  /** Where it leads, in terminals that have links: printable ASCII. */
+  readonly link?: string;
 }
 
 /** One row of the screen, without line ends and control sequences. */
@@ -13,6 +15,11 @@ export const EMPTY_ROW: Row = [];
 
 export function span(text: string, style = ""): Span {
   return { text, style };
+}
+
+/** The span with another text. */
+export function withText({ style, link }: Span, text: string): Span {
+  return link === undefined ? { text, style } : { text, style, link };
 }
 
 /** Styles on top of each other. */
@@ -40,14 +47,14 @@ export function fitRow(spans: Row, columns: number): Row {
   if (widthOfRow(spans) <= columns) return spans;
   const fitted: Span[] = [];
   let left = columns - 1;
-  for (const { text, style } of spans) {
+  for (const each of spans) {
     let kept = "";
-    for (const cluster of splitClusters(text)) {
+    for (const cluster of splitClusters(each.text)) {
       left -= cluster.width;
-      if (left < 0) return [...fitted, { text: `${kept}…`, style }];
+      if (left < 0) return [...fitted, withText(each, `${kept}…`)];
       kept += cluster.text;
     }
-    fitted.push({ text: kept, style });
+    fitted.push(each);
   }
   return fitted;
 }
@@ -61,12 +68,14 @@ export function padRow(spans: Row, columns: number, style = ""): Row {
 /** One visible character of a row. */
 export interface Cell extends Cluster {
   readonly style: string;
+  readonly link?: string;
 }
 
 export function splitCells(spans: Row): Cell[] {
-  return spans.flatMap(({ text, style }) =>
-    splitClusters(text).map((cluster) => ({ ...cluster, style })),
-  );
+  return spans.flatMap(({ text, style, link }) => {
+    const own = link === undefined ? { style } : { style, link };
+    return splitClusters(text).map((cluster) => ({ ...cluster, ...own }));
+  });
 }
 
 const WRAP_OFF = "\x1b[?7l";
@@ -81,7 +90,12 @@ export function formatCells(cells: readonly Cell[], from = 0): string {
   let style = "";
   let column = from;
   let isUnsure = false;
+  let link: string | undefined;
   for (const cell of cells) {
+    if (cell.link !== link) {
+      link = cell.link;
+      out += formatLink(link);
+    }
     if (cell.style !== style) {
       // Most styles follow plain text, so the difference to the last style is not computed.
       if (style !== "") out += "\x1b[m";
@@ -97,7 +111,12 @@ export function formatCells(cells: readonly Cell[], from = 0): string {
     }
   }
   if (style !== "") out += "\x1b[m";
+  if (link !== undefined) out += formatLink(undefined);
   return isUnsure ? WRAP_OFF + out + WRAP_ON : out;
+}
+
+function formatLink(target = ""): string {
+  return `\x1b]8;;${target}\x07`;
 }
 
 function isPlain(text: string): boolean {

@@ -1,4 +1,4 @@
-import { formatCells, type Cell, splitCells, type Row, widthOfRow } from "./row.ts";
+import { formatCells, type Cell, splitCells, type Row, type Span, widthOfRow } from "./row.ts";
 
 /** All rows that can still change, one below the other. */
 export interface Frame {
@@ -314,9 +314,9 @@ function commonEnd(a: readonly Row[], b: readonly Row[], before: number): number
 function isSameRow(a: Row | undefined, b: Row | undefined): boolean {
   if (a === b) return true;
   if (!a || !b || a.length !== b.length) return false;
-  return a.every(({ text, style }, index) => text === b[index]?.text && style === b[index].style);
+  return a.every((span, index) => isSame(span, b[index]));
 }
 
-function isSame(a: Cell, b: Cell | undefined): boolean {
-  return a.text === b?.text && a.style === b.style;
+function isSame(a: Span, b: Span | undefined): boolean {
+  return a.text === b?.text && a.style === b.style && a.link === b.link;
 }

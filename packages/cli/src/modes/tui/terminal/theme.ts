@@ -1,4 +1,4 @@
-/** The style of each element as SGR parameters. The colors are those of the terminal. */
+/** The style of each element as SGR parameters. By default the colors are those of the terminal. */
 export interface Theme {
   readonly strong: string;
   readonly emphasis: string;
@@ -6,7 +6,12 @@ export interface Theme {
   readonly dim: string;
   /** Marks, the sign of the prompt, the chosen item. */
   readonly accent: string;
+  /** Behind the user's prompts. */
+  readonly prompt: string;
+  /** Headings: of the first level, of the second, of the others. */
+  readonly title: string;
   readonly heading: string;
+  readonly subheading: string;
   readonly link: string;
   /** Code within a line. */
   readonly code: string;
@@ -34,7 +39,10 @@ function createTheme(choose: (style: string) => string): Theme {
     struck: choose("9"),
     dim: choose("2"),
     accent: choose("36"),
+    prompt: "",
+    title: choose("1;4;36"),
     heading: choose("1;36"),
+    subheading: choose("1"),
     link: choose("4;34"),
     code: choose("36"),
     good: choose("32"),

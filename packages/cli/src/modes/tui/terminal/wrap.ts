@@ -1,5 +1,5 @@
 import { splitClusters, measureWidth } from "../../../text/width.ts";
-import { EMPTY_ROW, type Row, type Span, widthOfRow } from "./row.ts";
+import { EMPTY_ROW, type Row, type Span, widthOfRow, withText } from "./row.ts";
 
 /** A row with the offset in the joined text where it begins. */
 export interface WrappedRow {
@@ -65,10 +65,10 @@ export function wrapSpans(
       continue;
     }
     let at = word.at;
-    for (const { text, style } of word.spans) {
-      for (const cluster of splitClusters(text)) {
+    for (const piece of word.spans) {
+      for (const cluster of splitClusters(piece.text)) {
         if (used > 0 && used + cluster.width > room) flush(at);
-        current.push({ text: cluster.text, style });
+        current.push(withText(piece, cluster.text));
         used += cluster.width;
         at += cluster.text.length;
       }
@@ -102,9 +102,9 @@ function splitWords(spans: readonly Span[]): Word[] {
     words.push(word);
     word = newWord(at, isNewLine);
   };
-  for (const { text, style } of spans) {
+  for (const each of spans) {
     // Pieces: line ends, spaces, single wide characters, runs of everything else.
-    for (const [piece] of text.matchAll(PIECES)) {
+    for (const [piece] of each.text.matchAll(PIECES)) {
       if (piece === "\n") {
         at += 1;
         push(true);
@@ -112,14 +112,14 @@ function splitWords(spans: readonly Span[]): Word[] {
       }
       if (piece.startsWith(" ")) {
         if (word.spans.length > 0) push(false);
-        word.gap.push({ text: piece, style });
+        word.gap.push(withText(each, piece));
         word.gapWidth += piece.length;
         at += piece.length;
         word.at = at;
         continue;
       }
       if (isBreakable(piece) && word.spans.length > 0) push(false);
-      word.spans.push({ text: piece, style });
+      word.spans.push(withText(each, piece));
       word.width += measureWidth(piece);
       at += piece.length;
       if (isBreakable(piece)) push(false);
@@ -145,13 +145,13 @@ function newWord(at: number, isNewLine: boolean): Word {
   return { spans: [], width: 0, gapAt: at, at, gap: [], gapWidth: 0, isNewLine };
 }
 
-/** Joins neighbors of the same style. */
+/** Joins neighbors of the same style and link. */
 function mergeSpans(spans: readonly Span[]): Row {
   const out: Span[] = [];
   for (const each of spans) {
     const last = out.at(-1);
-    if (last?.style === each.style)
-      out[out.length - 1] = { text: last.text + each.text, style: each.style };
+    if (last?.style === each.style && last.link === each.link)
+      out[out.length - 1] = withText(last, last.text + each.text);
     else out.push(each);
   }
   return out;

@@ -2,12 +2,15 @@ import type { Block } from "../ui/block.ts";
 import type { Format } from "../markdown/formatters.ts";
 import { MarkdownBlock } from "../markdown/markdown.ts";
 import type { LiveBlock } from "./message-blocks.ts";
+import type { FindLinks } from "../terminal/hyperlinks.ts";
 import type { Row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 
 export interface AnswerOptions {
   theme: Theme;
   format?: Format | undefined;
+  /** Finds links in a text as it is shown. Default: nothing is a link. */
+  links?: FindLinks | undefined;
   /** Called when rows have changed without new text. */
   changed: () => void;
 }
@@ -58,7 +61,7 @@ export class AnswerBlock implements LiveBlock {
   }
 
   #empty(): MarkdownBlock {
-    const { theme, format, changed } = this.#options;
-    return new MarkdownBlock({ theme, changed, ...(format && { format }) });
+    const { theme, format, changed, links } = this.#options;
+    return new MarkdownBlock({ theme, changed, links, ...(format && { format }) });
   }
 }

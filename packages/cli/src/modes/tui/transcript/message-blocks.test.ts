@@ -58,15 +58,30 @@ describe("a thought", () => {
     expect(shown(block.rows(12))).toBe("┊ eight nine\n┊ ten\n┊ elevens");
   });
 
-  it("is one row when it is over: how long it took", () => {
+  it("stays when it is over and short", () => {
     const block = thought("Let me see.");
     clock.ms = 4_200;
     block.end();
-    expect(shown(block.rows(80))).toBe("┊ thought for 4 s");
+    expect(shown(block.rows(80))).toBe("┊ Let me see.");
+    expect(shown(block.rows(10))).toBe("┊ Let me\n┊ see.");
+  });
+
+  it("is one row when it is over and long: how long it took, and how it begins", () => {
+    const block = thought(`**Reading the parser.** It ${"goes on ".repeat(40)}`);
+    clock.ms = 4_200;
+    block.end();
+    expect(shown(block.rows(80))).toBe("┊ thought for 4 s: Reading the parser.");
+    expect(shown(block.rows(24))).toBe("┊ thought for 4 s");
   });
 
   it("does not say how long it took where that is not known", () => {
-    const block = thought("Let me see.");
+    const block = thought(`Let me see. ${"And ".repeat(90)}`);
+    block.end(null);
+    expect(shown(block.rows(80))).toBe("┊ thought: Let me see.");
+  });
+
+  it("has no more to say than that it was one, where its text is hidden", () => {
+    const block = thought("");
     block.end(null);
     expect(shown(block.rows(80))).toBe("┊ thought");
   });

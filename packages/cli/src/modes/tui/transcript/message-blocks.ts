@@ -1,9 +1,18 @@
 import type { FailureKind, UserMessage } from "@gyre/ai";
 import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
-import { counted, elapsed } from "../../../text/tool-text.ts";
+import { counted, elapsed, firstSentence } from "../../../text/tool-text.ts";
 import { type Block, cacheRows, type OpenBlock } from "../ui/block.ts";
 import { sentOutputText, userText } from "@gyre/coding/internal/conversation/prompt-text";
-import { EMPTY_ROW, fitRow, joinStyles, type Row, row, span } from "../terminal/row.ts";
+import {
+  EMPTY_ROW,
+  fitRow,
+  joinStyles,
+  padRow,
+  type Row,
+  row,
+  span,
+  widthOfRow,
+} from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { type WrappedRow, wrapSpans, wrapText } from "../terminal/wrap.ts";
 
@@ -11,13 +20,20 @@ import { type WrappedRow, wrapSpans, wrapText } from "../terminal/wrap.ts";
 const MAX_USER_ROWS = 12;
 /** Rows of a collapsed thought. */
 const THINKING_ROWS = 3;
+/** With less room, nothing is said of a long thought. */
+const MIN_GIST_COLUMNS = 16;
 const MS_PER_SECOND = 1_000;
 /** Before each row of a thought: without colors only this distinguishes it from an answer. */
 const THINKING_MARGIN = "┊ ";
+const END_SIGN = "──";
 const ESCAPE = "\\x1b";
+/** An emoji, to which the next piece may join others. */
+const EMOJI =
+  "\\p{Extended_Pictographic}[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f\\u200d]{0,20}";
 /** An incomplete sequence or character at the end of a piece, which the next piece may complete. */
 const UNFINISHED = new RegExp(
-  `(?:${ESCAPE}(?:\\[[0-?]*[ -/]*|\\][^\\x07${ESCAPE}]{0,200})?|[\\ud800-\\udbff]|\\r)$`,
+  `(?:${ESCAPE}(?:\\[[0-?]*[ -/]*|\\][^\\x07${ESCAPE}]{0,200})?|${EMOJI}|[\\ud800-\\udbff]|\\r)$`,
+  "u",
 );
 
 /** A block that changes until it is over. */
@@ -46,6 +62,11 @@ export function createNoticeBlock(text: string, style: string, sign: Row = EMPTY
 
 export function createWarningBlock({ warning }: Theme, text: string): Block {
   return createNoticeBlock(text, warning, row("! ", warning));
+}
+
+/** The end of what a prompt asked for, with facts about it. */
+export function createEndBlock({ dim }: Theme, facts: readonly string[]): Block {
+  return createNoticeBlock(`${END_SIGN} ${facts.join(" · ")} ${END_SIGN}`, dim);
 }
 
 /** A text that another one replaces. */
@@ -87,7 +108,7 @@ export function createErrorBlock({ bad }: Theme, message: string, kind?: Failure
 
 /** A message of the user. */
 export function createUserBlock(
-  { accent, strong, dim }: Theme,
+  { accent, strong, dim, prompt }: Theme,
   content: UserMessage["content"],
 ): Block {
   const text = shownText(userText(content)).trimEnd();
@@ -96,14 +117,25 @@ export function createUserBlock(
   return cacheRows((columns) => {
     // The rest of the text has no room in any row.
     const head = text.slice(0, columns * (MAX_USER_ROWS + 1));
-    const options = { first: row("› ", accent), rest: row("  ") };
-    const wrapped = wrapSpans([span(head, strong)], columns, options);
-    const rows = wrapped.slice(0, MAX_USER_ROWS).map((each) => each.row);
+    const options = { first: row("› ", joinStyles(accent, prompt)), rest: row("  ", prompt) };
+    const wrapped = wrapSpans([span(head, joinStyles(strong, prompt))], columns, options);
+    const rows = fillRows(
+      wrapped.slice(0, MAX_USER_ROWS).map((each) => each.row),
+      columns,
+      prompt,
+    );
     const next = wrapped[MAX_USER_ROWS];
     if (!next) return [...rows, ...below];
     const left = counted(text.slice(next.start).split("\n").length, "more line");
     return [...rows, row(`  … ${left}`, dim), ...below];
   });
+}
+
+/** Rows on a background of their own are as wide as the widest, with a space behind it. */
+function fillRows(rows: readonly Row[], columns: number, style: string): readonly Row[] {
+  if (style === "") return rows;
+  const widest = Math.max(...rows.map(widthOfRow));
+  return rows.map((each) => padRow(each, Math.min(columns, widest + 1), style));
 }
 
 export interface ThinkingOptions {
@@ -115,8 +147,8 @@ export interface ThinkingOptions {
 }
 
 /**
- * A thought: its last rows while it arrives, then its duration; or all of it. The cost of a piece does not depend on
- * the text before.
+ * A thought: its last rows while it arrives. Then a short one stays, and of a long one its duration and its beginning
+ * are a row; or all of it. The cost of a piece does not depend on the text before.
  */
 export class ThinkingBlock implements LiveBlock {
   readonly #theme: Theme;
@@ -162,6 +194,7 @@ export class ThinkingBlock implements LiveBlock {
   end(tookMs: number | null = this.#now() - this.#since): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#text += shownText(this.#unfinished);
     this.#took = tookMs === null || tookMs < MS_PER_SECOND ? "" : ` for ${elapsed(tookMs)}`;
     // The rest of an expanded thought continues below; a collapsed one gets a new row.
     if (!this.#isExpanded) this.#gone = 0;
@@ -209,12 +242,32 @@ export class ThinkingBlock implements LiveBlock {
   }
 
   #layOut(columns: number): readonly Row[] {
-    const inShort = row(`${THINKING_MARGIN}thought${this.#took}`, this.#theme.dim);
-    if (this.#isOver && !this.#isExpanded) return this.#gone > 0 ? [] : [inShort];
-    if (this.#isRestCut) return [inShort];
+    if (this.#isOver && !this.#isExpanded) return this.#gone > 0 ? [] : this.#inShort(columns);
+    if (this.#isRestCut) return [this.#thoughtRow()];
     const last = this.#settle(columns);
     const rows = [...this.#settled, ...(last ? [last] : [])].map((each) => each.row);
     return this.#isExpanded ? rows : rows.slice(-THINKING_ROWS).slice(this.#gone);
+  }
+
+  #thoughtRow(): Row {
+    return row(`${THINKING_MARGIN}thought${this.#took}`, this.#theme.dim);
+  }
+
+  /** A short thought is as quickly read as one row about it. */
+  #inShort(columns: number): readonly Row[] {
+    const { dim, emphasis } = this.#theme;
+    const thought = this.#thoughtRow();
+    const text = this.#text.trim();
+    if (text !== "" && text.length <= columns * THINKING_ROWS) {
+      const first = row(THINKING_MARGIN, dim);
+      const rows = wrapText(text, columns, joinStyles(dim, emphasis), { first });
+      if (rows.length <= THINKING_ROWS) return rows;
+    }
+    if (text === "" || columns - widthOfRow(thought) < MIN_GIST_COLUMNS) return [thought];
+    // Services that summarize thoughts begin with a title in bold.
+    const [line = ""] = text.slice(0, columns).split("\n");
+    const gist = firstSentence(line.replaceAll(/[*#`]/g, "").trim());
+    return [[...thought, span(": ", dim), span(gist, joinStyles(dim, emphasis))]];
   }
 
   /** Breaks new text into rows. Returns the last one, which the next piece may change. */

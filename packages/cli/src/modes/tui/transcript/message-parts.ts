@@ -1,11 +1,23 @@
 import { listCalls } from "@gyre/agent";
-import { type AssistantMessage, type AssistantMessageEvent, toRecord } from "@gyre/ai";
-import { type Args, callText } from "../../../text/tool-text.ts";
+import {
+  type AssistantMessage,
+  type AssistantMessageEvent,
+  describeFile,
+  type FileContent,
+  type ImageContent,
+  type ServiceToolContent,
+  type TextContent,
+} from "@gyre/ai";
+import { CitedSources } from "@gyre/ai/service-tools";
+import { shownLine } from "@gyre/coding/internal/text/shown-text";
+import { listCitedSources, serviceToolText } from "../../../text/service-tool-text.ts";
+import type { Args } from "../../../text/tool-text.ts";
 import { AnswerBlock } from "./answer-block.ts";
 import type { Block } from "../ui/block.ts";
 import type { Format } from "../markdown/formatters.ts";
 import { createNoticeBlock, ThinkingBlock } from "./message-blocks.ts";
 import { span } from "../terminal/row.ts";
+import type { FindLinks } from "../terminal/hyperlinks.ts";
 import type { Theme } from "../terminal/theme.ts";
 import { ToolBlock } from "./tool-block.ts";
 
@@ -17,6 +29,10 @@ export interface TranscriptOptions {
   cwd: string;
   /** Milliseconds. */
   now: () => number;
+  /** What shows a result in full; empty: nothing does. Default: Ctrl+O. */
+  expandKey?: string | undefined;
+  /** Finds links in a text as it is shown. Default: nothing is a link. */
+  links?: FindLinks | undefined;
   /** Formats code with the tool of its language. */
   format?: Format;
   /** Called when something has to be drawn. */
@@ -35,10 +51,14 @@ export class MessageParts {
   readonly #parts = new Map<number, Part>();
   /** Calls with complete arguments. */
   readonly #written = new Set<Part>();
+  #sources = new CitedSources();
   #isOpen = false;
+  /** Paths below it are shown relative to it. */
+  cwd: string;
 
   constructor(options: PartsOptions) {
     this.#options = options;
+    this.cwd = options.cwd;
   }
 
   /** Whether a message has begun and not ended. */
@@ -61,6 +81,8 @@ export class MessageParts {
       case "text_end":
       case "thinking_end": {
         const part = this.#parts.get(event.contentIndex);
+        const block = event.partial.content[event.contentIndex];
+        if (part instanceof AnswerBlock && block?.type === "text") this.#note(part, block);
         if (part && !(part instanceof ToolBlock)) part.end();
         return undefined;
       }
@@ -80,10 +102,11 @@ export class MessageParts {
         return undefined;
       }
       case "service_tool":
-        this.#serviceTool(event.content.name, event.content.input);
+        this.#serviceTool(event.content);
         return undefined;
       case "image":
-        this.#image();
+      case "file":
+        this.#file(event.content);
         return undefined;
       default:
         return undefined;
@@ -93,6 +116,7 @@ export class MessageParts {
   /** Ends the message. Returns the blocks of its complete calls by their ids. */
   finish(message: AssistantMessage): Map<string, ToolBlock> {
     const calls = this.#isOpen ? this.#matchCalls(message) : this.#addAll(message);
+    this.#listSources(message);
     this.close(new Set(calls.values()));
     return calls;
   }
@@ -110,7 +134,8 @@ export class MessageParts {
 
   newCall(name: string, args: Args, userCommand?: { aside: boolean }): ToolBlock {
     const isExpanded = this.#options.isExpanded();
-    return this.#add(new ToolBlock(name, args, { ...this.#options, isExpanded, userCommand }));
+    const options = { ...this.#options, cwd: this.cwd, isExpanded, userCommand };
+    return this.#add(new ToolBlock(name, args, options));
   }
 
   #answerAt(index: number): AnswerBlock | undefined {
@@ -142,30 +167,52 @@ export class MessageParts {
     return block;
   }
 
-  #serviceTool(tool: string, input: unknown): void {
+  #serviceTool(block: ServiceToolContent): void {
     const { theme, add } = this.#options;
-    const { name, about } = callText(tool, toRecord(input));
-    add(createNoticeBlock(`${name} ${about}`.trim(), theme.dim, [span("● ", theme.good)]));
+    const { title, lines } = serviceToolText(block);
+    const text = [title, ...lines].join("\n");
+    add(createNoticeBlock(text, theme.dim, [span("● ", theme.good)]));
   }
 
-  #image(): void {
+  /** The numbers of what a text cites, after it. */
+  #note(part: AnswerBlock, { citations = [] }: TextContent): void {
+    const numbers = new Set(citations.map((citation) => this.#sources.add(citation)));
+    if (numbers.size > 0) part.feed(` [${[...numbers].join(", ")}]`);
+  }
+
+  /** What the texts cite, by number; as text of the model, so that addresses are links. */
+  #listSources({ content }: AssistantMessage): void {
+    this.#sources = new CitedSources();
+    const sources = listCitedSources(content);
+    if (sources.length === 0) return;
+    const block = this.#add(new AnswerBlock(this.#options));
+    // Two spaces before its end make a line of each.
+    block.feed(sources.map((source) => source.replaceAll(/[\\*_`<>]/g, "\\$&")).join("  \n"));
+    block.end();
+  }
+
+  #file(block: ImageContent | FileContent): void {
     const { theme, add } = this.#options;
-    add(createNoticeBlock("[image]", theme.dim));
+    const text = block.type === "image" ? "image" : shownLine(`file: ${describeFile(block)}`);
+    add(createNoticeBlock(`[${text}]`, theme.dim));
   }
 
   /** Adds a message that arrived as a whole. */
   #addAll({ content }: AssistantMessage): Map<string, ToolBlock> {
     const calls = new Map<string, ToolBlock>();
     for (const [index, block] of content.entries()) {
-      if (block.type === "text") this.#answerAt(index)?.feed(block.text);
-      else if (block.type === "thinking") {
+      if (block.type === "text") {
+        const answer = this.#answerAt(index);
+        answer?.feed(block.text);
+        if (answer) this.#note(answer, block);
+      } else if (block.type === "thinking") {
         const thought = this.#thoughtAt(index);
         thought?.feed(block.thinking);
         thought?.end(null);
       } else if (block.type === "toolCall") {
         calls.set(block.id, this.newCall(block.name, block.arguments));
-      } else if (block.type === "serviceTool") this.#serviceTool(block.name, block.input);
-      else this.#image();
+      } else if (block.type === "serviceTool") this.#serviceTool(block);
+      else this.#file(block);
     }
     return calls;
   }

@@ -1,5 +1,5 @@
-import type { AgentToolResult } from "@gyre/agent";
-import { findPresentation } from "@gyre/tools/catalog";
+import { type AgentToolResult, present } from "@gyre/agent";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
 import { shownLine } from "@gyre/coding/internal/text/shown-text";
 import {
   type Args,
@@ -17,6 +17,7 @@ import type { Block } from "../ui/block.ts";
 import { type CallTree, describeTree, readCallTree, treeRows } from "./call-tree.ts";
 import { createFixedBlock, type LiveBlock } from "./message-blocks.ts";
 import { fitRow, type Row, row, span, textOfRow } from "../terminal/row.ts";
+import { type FindLinks, linkSpans } from "../terminal/hyperlinks.ts";
 import type { Theme } from "../terminal/theme.ts";
 import {
   type CallEnd,
@@ -52,6 +53,10 @@ export interface ToolBlockOptions {
   /** Milliseconds. */
   now: () => number;
   isExpanded?: boolean;
+  /** What shows a result in full; empty: nothing does. Default: Ctrl+O. */
+  expandKey?: string | undefined;
+  /** Finds links in a text as it is shown. Default: nothing is a link. */
+  links?: FindLinks | undefined;
   /** Marks a command of the user. `aside`: the model does not see it. */
   userCommand?: { aside: boolean } | undefined;
 }
@@ -68,6 +73,10 @@ export class ToolBlock implements LiveBlock {
   #tool: string;
   #args: Args;
   #callText: CallText | undefined;
+  /** The file that it is about, as it is shown; computed with the text. */
+  #path = "";
+  /** The model asked for a part. */
+  #isLimited = false;
   #state: State = { type: "arriving", chars: 0 };
   #isExpanded: boolean;
   /** It was expanded when its beginning left the screen, and collapsed since. */
@@ -90,6 +99,31 @@ export class ToolBlock implements LiveBlock {
 
   get isOver(): boolean {
     return this.#state.type === "ended";
+  }
+
+  /** Whether its rows say more than that it was done: it failed, or the model got less than it asked for. */
+  get isRemarkable(): boolean {
+    if (this.#state.type !== "ended") return false;
+    const { end, isPartial = false } = this.#state.view;
+    return end !== "good" || (isPartial && !this.#isLimited);
+  }
+
+  /** What its tool does: "Read", "Search"; empty where that is unknown. */
+  get verb(): string {
+    return findPresentation(this.#tool)?.verb ?? "";
+  }
+
+  /** The file that it reads, or what it searches for. */
+  get subject(): string {
+    const { about } = this.#text();
+    const isRead = findPresentation(this.#tool)?.kind === "read";
+    return isRead && this.#path !== "" ? this.#path : about;
+  }
+
+  /** The files that it has changed. */
+  get changedFiles(): readonly string[] {
+    const body = this.#state.type === "ended" ? this.#state.view.body : undefined;
+    return body?.type === "diff" ? body.files.map(({ path }) => path) : [];
   }
 
   /** The call in one line: `npm test`, `write src/a.ts`. */
@@ -157,7 +191,7 @@ export class ToolBlock implements LiveBlock {
     if (this.#isMade && this.#columns === columns && this.#shownClock === clock) return this.#shown;
     const rest = this.#layOut(columns, clock).slice(this.#gone);
     const isCut = this.#isRestCut && rest.length > 1;
-    const rows = isCut ? [moreRow(rest.length, this.#options.theme)] : rest;
+    const rows = isCut ? [moreRow(rest.length, this.#options)] : rest;
     this.#shown = rows.map((each) => fitRow(each, columns));
     this.#columns = columns;
     this.#shownClock = clock;
@@ -186,9 +220,11 @@ export class ToolBlock implements LiveBlock {
     const { cwd } = this.#options;
     if (this.#callText) return this.#callText;
     const text = callText(this.#tool, this.#args);
-    const { about } = text;
-    const isInside = about.startsWith(`${cwd}/`);
-    this.#callText = { ...text, about: isInside ? about.slice(cwd.length + 1) : about };
+    const shorten = (path: string): string =>
+      path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path;
+    const [place] = present(() => findPresentation(this.#tool)?.locations?.(this.#args)) ?? [];
+    this.#path = shorten(shownLine(place?.path ?? ""));
+    this.#callText = { ...text, about: shorten(text.about) };
     return this.#callText;
   }
 
@@ -196,6 +232,7 @@ export class ToolBlock implements LiveBlock {
     this.#state = { type: "ended", view, facts };
     // The arguments may contain a whole file: their title is enough.
     this.#callText = this.#text();
+    this.#isLimited = this.#args["limit"] !== undefined;
     this.#args = {};
     this.#gone = 0;
     this.#isMade = false;
@@ -218,12 +255,12 @@ export class ToolBlock implements LiveBlock {
   }
 
   #layOut(columns: number, clock: string): readonly Row[] {
-    const { theme } = this.#options;
+    const { expandKey, theme } = this.#options;
     const state = this.#state;
     if (state.type === "ended") {
       const { view, facts } = state;
       const style = { good: theme.good, bad: theme.bad, refused: theme.warning }[view.end];
-      const below = viewRows(view, { theme, columns, isExpanded: this.#isExpanded });
+      const below = viewRows(view, { theme, columns, expandKey, isExpanded: this.#isExpanded });
       return [this.#head(columns, SIGNS[view.end], style, facts.join(" · ")), ...below];
     }
     if (state.type === "arriving") {
@@ -241,7 +278,7 @@ export class ToolBlock implements LiveBlock {
 
   /** The sign, the name, the title as far as it fits, and the facts. */
   #head(columns: number, sign: string, style: string, facts: string): Row {
-    const { userCommand, theme } = this.#options;
+    const { links, userCommand, theme } = this.#options;
     const { name, about, purpose = "" } = this.#text();
     const parts = userCommand?.aside ? [NOT_SENT, facts] : [facts];
     const last = parts.flatMap((each) => (each === "" ? [] : [span(`  ${each}`, theme.dim)]));
@@ -254,11 +291,18 @@ export class ToolBlock implements LiveBlock {
     const call = [
       ...(hidesSign ? [] : [span(`${sign} `, style)]),
       span(asked, userCommand ? theme.accent : theme.strong),
-      ...(about === "" ? [] : [span(` ${about}`)]),
+      ...(about === "" ? [] : linkTitle(` ${about}`, links)),
     ];
     const room = Math.max(MIN_ABOUT_COLUMNS, columns - measureWidth(textOfRow(behind)));
     return [...fitRow(call, Math.min(room, columns)), ...behind];
   }
+}
+
+function linkTitle(title: string, links: FindLinks | undefined): Row {
+  const spans = [span(title)];
+  return links
+    ? linkSpans(spans, links, (each, from, to) => span(each.text.slice(from, to)))
+    : spans;
 }
 
 function sizeText(chars: number): string {

@@ -1,6 +1,6 @@
 import { type AgentToolResult, type FileChange, present, type ResultSummary } from "@gyre/agent";
 import type { ShortenedResult, ToolOutcome } from "@gyre/ai";
-import { findPresentation } from "@gyre/tools/catalog";
+import { findPresentation } from "@gyre/coding/internal/core/presentations";
 import { shownLine, shownText } from "@gyre/coding/internal/text/shown-text";
 import {
   counted,
@@ -33,7 +33,7 @@ const MAX_TREE_ROWS = 4;
 /** Names that are shown of a list. */
 const MAX_FOUND = 3;
 const MARGIN = "  ";
-const EXPAND_KEY = "Ctrl+O";
+export const EXPAND_KEY = "Ctrl+O";
 
 /** How a call ended. `refused`: it did not run, or not to its end, without an error. */
 export type CallEnd = "good" | "bad" | "refused";
@@ -45,6 +45,8 @@ export interface ToolView {
   facts: readonly string[];
   /** A row below the name. */
   summary?: string;
+  /** The model got a part of what there is, as the summary says. */
+  isPartial?: boolean;
   /** What a sub-agent has done: above the body. */
   calls?: CallTree;
   body?: ViewBody;
@@ -87,6 +89,7 @@ export function toolView(tool: string, { result, outcome, reason }: EndedCall): 
     end: outcome === "ok" ? "good" : "bad",
     ...view,
     ...(tree && { calls: tree }),
+    ...((shortened || summary.isPartial) && { isPartial: true }),
     facts: [...facts, ...(view.facts ?? [])],
   };
 }
@@ -195,6 +198,8 @@ export interface ViewOptions {
   columns: number;
   /** Shows up to `MAX_WHOLE_ROWS`. */
   isExpanded: boolean;
+  /** What shows a result in full; empty: nothing does. Default: Ctrl+O. */
+  expandKey?: string | undefined;
 }
 
 /** The rows below the name of a call. */
@@ -210,10 +215,10 @@ export function viewRows({ summary, calls, body, end }: ToolView, options: ViewO
 }
 
 function bodyRows(body: ViewBody, end: CallEnd, options: ViewOptions): Row[] {
-  const { theme, columns, isExpanded } = options;
+  const { theme, columns, expandKey = EXPAND_KEY, isExpanded } = options;
   if (body.type === "diff") {
     const maxRows = isExpanded ? MAX_WHOLE_ROWS : MAX_DIFF_ROWS;
-    const how = isExpanded ? {} : { hint: EXPAND_KEY };
+    const how = isExpanded || expandKey === "" ? {} : { hint: expandKey };
     return fileRows(body.files, { theme, columns, maxRows, ...how });
   }
   if (body.type === "lines") {
@@ -232,16 +237,16 @@ function bodyRows(body: ViewBody, end: CallEnd, options: ViewOptions): Row[] {
   return [...rows, ...moreRows(Math.max(1, body.total - most), options)];
 }
 
-function moreRows(count: number, { theme, isExpanded }: ViewOptions): Row[] {
+function moreRows(count: number, options: ViewOptions): Row[] {
   if (count <= 0) return [];
-  return [isExpanded ? row(moreText(count), theme.dim) : moreRow(count, theme)];
+  return [moreRow(count, options.isExpanded ? { ...options, expandKey: "" } : options)];
 }
 
 /** The number of hidden lines, and the key that shows them. */
-export function moreRow(count: number, theme: Theme): Row {
-  return row(`${moreText(count)} (${EXPAND_KEY})`, theme.dim);
-}
-
-function moreText(count: number): string {
-  return `${MARGIN}… ${counted(count, "more line")}`;
+export function moreRow(
+  count: number,
+  { theme, expandKey = EXPAND_KEY }: Pick<ViewOptions, "theme" | "expandKey">,
+): Row {
+  const how = expandKey === "" ? "" : ` (${expandKey})`;
+  return row(`${MARGIN}… ${counted(count, "more line")}${how}`, theme.dim);
 }

@@ -150,7 +150,7 @@ describe("a run", () => {
     expect(text()).toMatchInlineSnapshot(`
       "› Hello
 
-      ┊ thought
+      ┊ Hm.
 
       I will look.
 
@@ -488,7 +488,7 @@ describe("a session that is resumed", () => {
   };
 
   it("looks as it did when it was left", () => {
-    expect(showMessage(messages)).toBe("› Hello\n\n┊ thought\n\n● look\n  seen\n\nDone.");
+    expect(showMessage(messages)).toBe("› Hello\n\n┊ Hm.\n\n● look\n  seen\n\nDone.");
   });
 
   it("shows its end, counts what was before, and looks at nothing of that", () => {
@@ -562,5 +562,185 @@ describe("whatever comes", () => {
         },
       ),
     );
+  });
+});
+
+describe("reads and searches", () => {
+  const looked = (id: string, name: string, args: Record<string, unknown>): AgentEvent[] => [
+    started(id, name, args),
+    { ...ended(id, "x"), toolName: name },
+  ];
+
+  it("are counted in one row, with the files and patterns", () => {
+    const { play, text } = stage();
+    play(...looked("1", "grep", { pattern: "TODO" }));
+    expect(text()).toBe("● grep TODO\n  x");
+    play(...looked("2", "read", { path: "/p/src/a.ts" }), ...looked("3", "read", { path: "b.ts" }));
+    expect(text()).toBe("● searched 1 pattern, read 2 files  TODO, src/a.ts, b.ts");
+  });
+
+  it("count a file once, however many parts of it were read", () => {
+    const { play, text } = stage();
+    play(...looked("1", "read", { path: "a.ts", offset: 1, limit: 9 }));
+    play(...looked("2", "read", { path: "a.ts", offset: 10 }));
+    expect(text()).toBe("● read 1 file  a.ts");
+  });
+
+  it("say what is under way until all of them are done", () => {
+    const { play, text } = stage();
+    play(...looked("1", "read", { path: "a.ts" }), started("2", "read", { path: "b.ts" }));
+    expect(text()).toBe("○ reading 2 files  a.ts, b.ts");
+    play({ ...ended("2", "x"), toolName: "read" });
+    expect(text()).toBe("● read 2 files  a.ts, b.ts");
+  });
+
+  it("show those that fail by themselves", () => {
+    const { play, text } = stage();
+    play(...looked("1", "read", { path: "a.ts" }), ...looked("2", "read", { path: "b.ts" }));
+    play(started("3", "read", { path: "c.ts" }), {
+      ...ended("3", "There is no c.ts.", true),
+      toolName: "read",
+    });
+    expect(text()).toBe("● read 2 files  a.ts, b.ts\n\n✗ read c.ts\n  There is no c.ts.");
+  });
+
+  it("show those by themselves that give less than the model asked for", () => {
+    const { play, text } = stage();
+    const part = { firstLine: 1, shownLines: 2, totalLines: 9 };
+    const read = (id: string, args: Record<string, unknown>): void =>
+      play(started(id, "read", args), {
+        ...ended(id, "x"),
+        toolName: "read",
+        result: { content: [{ type: "text", text: "x" }], details: part },
+      });
+    read("1", { path: "a.ts", limit: 2 });
+    read("2", { path: "b.ts", limit: 2 });
+    read("3", { path: "c.ts" });
+    expect(text()).toBe("● read 2 files  a.ts, b.ts\n\n● read c.ts\n  lines 1-2 of 9");
+  });
+
+  it("are apart where something else is between them", () => {
+    const { play, text } = stage();
+    play(...looked("1", "read", { path: "a.ts" }));
+    play(begin, ...streamed("text", 0, "Aha."), end());
+    play(...looked("2", "read", { path: "b.ts" }));
+    expect(text()).toBe("● read a.ts\n  x\n\nAha.\n\n● read b.ts\n  x");
+  });
+
+  it("are shown one by one by Ctrl+O, and together again", () => {
+    const { play, text, transcript } = stage();
+    play(...looked("1", "read", { path: "a.ts" }), ...looked("2", "read", { path: "b.ts" }));
+    transcript.expand();
+    expect(text()).toBe("● read a.ts\n  x\n\n● read b.ts\n  x");
+    play(...looked("3", "read", { path: "c.ts" }));
+    expect(text()).toContain("\n\n● read c.ts\n  x");
+    transcript.expand();
+    expect(text()).toBe("● read 3 files  a.ts, b.ts, c.ts");
+  });
+
+  it("begin a new row where the row of the others has left the screen", () => {
+    const { play, text, transcript } = stage();
+    play(...looked("1", "read", { path: "a.ts" }), started("2", "read", { path: "b.ts" }));
+    text();
+    transcript.release(1);
+    play(...looked("3", "read", { path: "c.ts" }));
+    expect(text()).toBe("\n● read c.ts\n  x");
+    play({ ...ended("2", "x"), toolName: "read" });
+    expect(text()).toBe("● read 2 files  a.ts, b.ts\n\n● read c.ts\n  x");
+  });
+
+  it("cut what is left of them when their beginning has left the screen, and show it again", () => {
+    const { play, text, transcript } = stage();
+    transcript.expand();
+    play(...looked("1", "read", { path: "a.ts" }), ...looked("2", "read", { path: "b.ts" }));
+    text();
+    transcript.release(2);
+    transcript.expand();
+    expect(text()).toBe("  … 3 more lines (Ctrl+O)");
+    transcript.expand();
+    expect(text()).toBe("\n● read b.ts\n  x");
+    transcript.expand();
+    transcript.relayout();
+    expect(text()).toBe("● read 2 files  a.ts, b.ts");
+  });
+
+  it("let nothing through that a terminal obeys", () => {
+    const { play, text } = stage();
+    play(...looked("1", "read", { path: "a\x1b]0;x\x07.ts" }));
+    play(...looked("2", "grep", { pattern: "\x1b[2Jb\u202e\x9b31m" }));
+    expect(text()).toBe("● read 1 file, searched 1 pattern  a.ts, b");
+  });
+});
+
+describe("the end of a prompt", () => {
+  it("says how long it took, without the time that answers took", () => {
+    const { clock, text, transcript } = stage();
+    clock.ms = 1_000;
+    const first = transcript.asks("1");
+    const second = transcript.asks("2");
+    clock.ms = 61_000;
+    first();
+    clock.ms = 101_000;
+    second();
+    clock.ms = 103_000;
+    expect(transcript.answerMs).toBe(100_000);
+    transcript.showEnd({ durationMs: 103_000, cost: 0.0123 });
+    expect(text()).toBe("── 3 s · $0.0123 ──");
+    transcript.resetCounts();
+    expect(transcript.answerMs).toBe(0);
+  });
+
+  it("counts the files that were edited, each once", () => {
+    const { play, text, transcript } = stage();
+    const edit = (id: string, path: string): void => {
+      const diff = `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-a\n+b\n`;
+      play(started(id, "edit", { path }), {
+        ...ended(id, "Edited."),
+        toolName: "edit",
+        result: { content: [{ type: "text", text: "Edited." }], details: { path, diff } },
+      });
+    };
+    edit("1", "a.ts");
+    edit("2", "b.ts");
+    edit("3", "a.ts");
+    transcript.showEnd({ durationMs: 0 });
+    expect(text()).toMatch(/\n── 0 s · 2 files edited ──$/);
+    transcript.resetCounts();
+    transcript.showEnd({ durationMs: 0 });
+    expect(text()).toMatch(/\n── 0 s ──$/);
+  });
+});
+
+describe("what a service ran and cited", () => {
+  const content: AssistantMessage["content"] = [
+    { type: "serviceTool", id: "s1", name: "web_search", input: { query: "tea" } },
+    {
+      ...{ type: "serviceTool", id: "s1", name: "web_search" },
+      output: [{ type: "web_search_result", url: "https://t.example/", title: "Tea" }],
+    },
+    { type: "text", text: "Old.", citations: [{ url: "https://t.example/", title: "Tea" }] },
+  ];
+
+  it("is shown with its results and numbered sources, streamed or whole", () => {
+    const whole = stage();
+    whole.play({ type: "message_end", message: createMessage(content) });
+    expect(whole.text()).toContain('● web_search "tea"');
+    expect(whole.text()).toContain("1 result");
+    expect(whole.text()).toContain("Old. [1]");
+    expect(whole.text()).toContain("[1] Tea: https://t.example/");
+    const streaming = stage();
+    const message = createMessage(content);
+    const [asked1, found] = content;
+    if (asked1?.type !== "serviceTool" || found?.type !== "serviceTool") throw new Error("no tool");
+    const at = { partial: message };
+    streaming.play(
+      update({ type: "service_tool", contentIndex: 0, content: asked1, ...at }),
+      update({ type: "service_tool", contentIndex: 1, content: found, ...at }),
+      update({ type: "text_start", contentIndex: 2, ...at }),
+      update({ type: "text_delta", contentIndex: 2, delta: "Old.", ...at }),
+      update({ type: "text_end", contentIndex: 2, content: "Old.", ...at }),
+      { type: "message_end", message },
+    );
+    expect(streaming.text()).toBe(whole.text());
   });
 });

@@ -1,5 +1,6 @@
 import type { AgentEvent } from "@gyre/agent";
-import type { AssistantMessage } from "@gyre/ai";
+import type { AssistantMessage, UserMessage } from "@gyre/ai";
+import { userText } from "@gyre/coding/internal/conversation/prompt-text";
 import { dollars } from "../../../text/dollars.ts";
 import {
   countdownText,
@@ -11,6 +12,7 @@ import { type Args, counted, duration, elapsed, grouped } from "../../../text/to
 import type { Block } from "../ui/block.ts";
 import { BlockList } from "./block-list.ts";
 import {
+  createEndBlock,
   createErrorBlock,
   createNoticeBlock,
   createUserBlock,
@@ -21,6 +23,8 @@ import {
 import { MessageParts, type TranscriptOptions } from "./message-parts.ts";
 import type { UserCommandMessage } from "@gyre/coding/internal/conversation/user-command";
 import type { Row } from "../terminal/row.ts";
+import { CallGroup, isCounted } from "./call-group.ts";
+import { CommandPrompt } from "./command-prompt.ts";
 import { RUNNING_LINES, ToolBlock } from "./tool-block.ts";
 
 type Limit = Extract<AgentEvent, { type: "limit" }>;
@@ -37,11 +41,18 @@ export class Transcript {
   /** Calls that have no result yet, by id. */
   readonly #calls = new Map<string, ToolBlock>();
   readonly #running = new Set<ToolBlock>();
+  /** What was typed for prompts that commands made, by their text. */
+  readonly #typed = new Map<string, string>();
   /** The running command of the user. */
   #userCommand: ToolBlock | undefined;
   /** Since when calls wait for an answer, and how long others have waited. */
   readonly #asking = new Map<string, number>();
   readonly #waited = new Map<string, number>();
+  /** How long the user was asked for this prompt, by any number of calls at once. */
+  #answerMs = 0;
+  #askedAt = 0;
+  /** Files that calls have changed for this prompt. */
+  readonly #changed = new Set<string>();
   #activity = "";
   /** What is tried again, and when; until the next event. */
   #retrying: { event: Retry; at: number } | undefined;
@@ -55,9 +66,14 @@ export class Transcript {
     this.#options = options;
     this.#parts = new MessageParts({
       ...options,
-      add: (block) => this.#list.add(block),
+      add: (block) => this.#addPart(block),
       isExpanded: () => this.#isExpanded,
     });
+  }
+
+  /** Shows paths relative to this folder from now on. */
+  workIn(cwd: string): void {
+    this.#parts.cwd = cwd;
   }
 
   /** Whether the model is writing. */
@@ -90,9 +106,7 @@ export class Transcript {
   expand(): void {
     this.#isExpanded = !this.#isExpanded;
     for (const block of this.#list.blocks) {
-      if (block instanceof ToolBlock || block instanceof ThinkingBlock) {
-        block.expand(this.#isExpanded);
-      }
+      if (isExpandable(block)) block.expand(this.#isExpanded);
     }
     this.#options.changed();
   }
@@ -100,6 +114,29 @@ export class Transcript {
   add(block: Block): void {
     this.#list.add(block);
     this.#options.changed();
+  }
+
+  /** A message with this text was made by a command: that is what is shown of it. */
+  expectPrompt(text: string, typed: string): void {
+    this.#typed.set(text, typed);
+  }
+
+  #createPrompt(content: UserMessage["content"]): Block {
+    const { expandKey, theme } = this.#options;
+    const typed = this.#typed.get(userText(content));
+    if (typed === undefined) return createUserBlock(theme, content);
+    return new CommandPrompt(typed, content, { theme, expandKey, isExpanded: this.#isExpanded });
+  }
+
+  /** Reads and searches that follow each other are a group. */
+  #addPart(block: Block): void {
+    const isLook = block instanceof ToolBlock && isCounted(block.verb);
+    const last = isLook ? this.#list.blocks.at(-1) : undefined;
+    if (!isLook) this.#list.add(block);
+    else if (!(last instanceof CallGroup && last.join(block))) {
+      const { expandKey, theme } = this.#options;
+      this.#list.add(new CallGroup(block, { theme, expandKey, isExpanded: this.#isExpanded }));
+    }
   }
 
   /** Adds a dim note. */
@@ -110,14 +147,40 @@ export class Transcript {
   /** A call waits for the user until the returned function is called. That time does not count as its own. */
   asks(toolCallId: string): () => void {
     const { changed, now } = this.#options;
+    if (this.#asking.size === 0) this.#askedAt = now();
     this.#asking.set(toolCallId, now());
     changed();
     return () => {
       const waited = now() - (this.#asking.get(toolCallId) ?? now());
-      this.#asking.delete(toolCallId);
+      if (this.#asking.delete(toolCallId) && this.#asking.size === 0) {
+        this.#answerMs += now() - this.#askedAt;
+      }
       this.#waited.set(toolCallId, (this.#waited.get(toolCallId) ?? 0) + waited);
       changed();
     };
+  }
+
+  /** How long the user has taken for answers to this prompt. */
+  get answerMs(): number {
+    const asked = this.#asking.size > 0 ? this.#options.now() - this.#askedAt : 0;
+    return this.#answerMs + asked;
+  }
+
+  /** A prompt is done: its time without that of the user, the files that were edited, and the cost. */
+  showEnd({ durationMs, cost }: { durationMs: number; cost?: number | undefined }): void {
+    const facts = [
+      elapsed(durationMs - this.answerMs),
+      ...(this.#changed.size > 0 ? [`${counted(this.#changed.size, "file")} edited`] : []),
+      ...(cost === undefined ? [] : [dollars(cost)]),
+    ];
+    this.add(createEndBlock(this.#options.theme, facts));
+  }
+
+  /** What is counted for a prompt begins again. */
+  resetCounts(): void {
+    this.#answerMs = 0;
+    this.#askedAt = this.#options.now();
+    this.#changed.clear();
   }
 
   /** Rows that can still change or are on the screen; `base` counts the rows before them. */
@@ -143,7 +206,7 @@ export class Transcript {
   }
 
   #handleEvent(event: AgentEvent): void {
-    const { theme, now } = this.#options;
+    const { now } = this.#options;
     switch (event.type) {
       case "agent_start":
         this.#activity = "thinking";
@@ -155,7 +218,7 @@ export class Transcript {
         this.#isBroken = false;
         break;
       case "message_start":
-        if (event.message.role === "user") this.add(createUserBlock(theme, event.message.content));
+        if (event.message.role === "user") this.add(this.#createPrompt(event.message.content));
         // The end of a job is shown when it happens.
         if (event.message.role === "notice" && event.message.mode !== undefined) {
           this.note(event.message.summary);
@@ -184,6 +247,7 @@ export class Transcript {
         const waited = this.#waited.get(event.toolCallId) ?? 0;
         this.#waited.delete(event.toolCallId);
         call.end(event, Math.max(0, event.durationMs - waited));
+        for (const path of call.changedFiles) this.#changed.add(path);
         this.#calls.delete(event.toolCallId);
         this.#running.delete(call);
         this.#share();
@@ -288,14 +352,23 @@ export class Transcript {
     }
   }
 
-  /** Ends everything that is open. */
-  endRun(): void {
+  /** Ends everything that is open, but for these calls. */
+  endRun(except: ReadonlySet<string> = new Set()): void {
     this.#parts.close();
-    for (const call of this.#calls.values()) call.leave();
-    this.#calls.clear();
-    this.#running.clear();
+    for (const [id, call] of [...this.#calls]) {
+      if (except.has(id)) continue;
+      call.leave();
+      this.#calls.delete(id);
+      this.#running.delete(call);
+    }
     this.#activity = "";
   }
+}
+
+const EXPANDABLE = [ToolBlock, ThinkingBlock, CallGroup, CommandPrompt] as const;
+
+function isExpandable(block: Block): block is InstanceType<(typeof EXPANDABLE)[number]> {
+  return EXPANDABLE.some((kind) => block instanceof kind);
 }
 
 function limitText({ limit, value }: Limit): string {

@@ -3,6 +3,7 @@ import type { Block } from "./block.ts";
 import type { TerminalEvent } from "../terminal/key.ts";
 import type { Row } from "../terminal/row.ts";
 import type { Theme } from "../terminal/theme.ts";
+import type { CursorShape } from "../terminal/tty.ts";
 
 export type { Choice };
 
@@ -27,7 +28,7 @@ export interface Panel<T> {
 export interface PanelView {
   rows: readonly Row[];
   /** The place of the cursor in `rows`; absent: it is hidden. */
-  cursor?: { row: number; column: number };
+  cursor?: { row: number; column: number; shape?: CursorShape };
 }
 
 /** `redraw`: something changed. `done`: the answer; undefined where Esc left the panel. */

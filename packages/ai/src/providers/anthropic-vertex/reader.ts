@@ -1,0 +1,2 @@
+/** Responses are those of Anthropic. */
+export { Reader } from "../anthropic-messages/reader.ts";

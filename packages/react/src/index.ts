@@ -1,0 +1,3 @@
+export * from "./hooks/use-agent.ts";
+export * from "./hooks/use-run.ts";
+export * from "./store/index.ts";
